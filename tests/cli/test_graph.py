@@ -105,6 +105,8 @@ def test_edges_that_an_unread_policy_could_change_have_a_question_mark(cli: Cli,
     assert "it is about shop/cart" in shown.stdout
     assert f"not considered: 1 CiliumNetworkPolicy: {tmp_path}/unread.yaml:2\n" in shown.stdout
     assert "of which" not in shown.stdout
+    asked = cli("graph", shop, str(tmp_path), "--by", "app", "--from", "pod:monitoring/prometheus").stdout
+    assert any("app:shop/cart" in line and "depends?" in line for line in asked.splitlines())
     edges = json.loads(cli("graph", shop, str(tmp_path), "-o", "json").stdout)["edges"]
     doubted = {(edge["from"], edge["to"]) for edge in edges if "unread" in edge}
     assert ("sa:shop/web", "pod:shop/cart") in doubted

@@ -107,8 +107,84 @@ def test_only_orders_api_reaches_postgres(cli: Cli, accounts: bool, more: str) -
     write(TWO_PEERS, accounts=accounts)
     result = cli("test", "i.yaml")
     assert result.exit_code == 1
-    caller = "sa:shop/payments" if accounts else "pod:shop/payments"
-    assert f"eastgate explain -f m.yaml --from {caller} --to pod:data/postgres --port 5432\n" in result.stdout
+    command = "eastgate explain -f m.yaml --from pod:shop/payments --to pod:data/postgres --port 5432\n"
+    assert command in result.stdout
+
+
+PEER = "{namespaceSelector: {matchLabels: {team: shop}}, podSelector: {matchLabels: {app: orders-api}}}"
+ANY_POD = "{namespaceSelector: {matchLabels: {team: shop}}, podSelector: {}}"
+ANY_NAMESPACE = "{namespaceSelector: {}, podSelector: {}}"
+
+
+def ingress(peers: str, ports: str = "[{port: 5432}]", direction: str = "Ingress", app: str = "postgres") -> str:
+    return f"""\
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {{name: p{len(peers)}-{len(ports)}, namespace: data}}
+spec:
+  podSelector: {{matchLabels: {{app: {app}}}}}
+  policyTypes: [{direction}]
+  ingress: [{{from: [{peers}], ports: {ports}}}]
+"""
+
+
+SILENT_PAYMENTS = """\
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: payments, namespace: shop}
+spec: {podSelector: {matchLabels: {app: payments}}, policyTypes: [Egress]}
+"""
+
+
+@pytest.mark.parametrize("accounts", [True, False], ids=["accounts", "one-account"])
+@pytest.mark.parametrize(
+    ("policies", "witness"),
+    [
+        pytest.param(ingress(PEER), None, id="right"),
+        pytest.param(ingress(PEER).replace("  policyTypes: [Ingress]\n", ""), None, id="right-without-types"),
+        pytest.param(ingress(ANY_POD) + SILENT_PAYMENTS, None, id="right-by-egress-of-the-others"),
+        pytest.param(ingress(PEER) + ingress(ANY_NAMESPACE, "[{port: 9187}]"), None, id="right-but-for-another-port"),
+        pytest.param(
+            ingress(PEER) + ingress(ANY_NAMESPACE, "[{port: 5432, protocol: UDP}]"), None, id="right-but-for-udp"
+        ),
+        pytest.param("", "pod:data/backup", id="no-policy"),
+        pytest.param(SILENT_PAYMENTS, "pod:data/backup", id="only-egress-of-another"),
+        pytest.param(ingress(ANY_POD), "pod:shop/payments", id="too-wide-a-pod-selector"),
+        pytest.param(ingress(PEER.replace(", podSelector", "}, {podSelector")), "pod:shop/payments", id="two-entries"),
+        pytest.param(ingress(ANY_NAMESPACE), "pod:data/backup", id="every-namespace"),
+        pytest.param(ingress(PEER, direction="Egress"), "pod:data/backup", id="types-without-ingress"),
+        pytest.param(ingress(PEER, app="postgresql"), "pod:data/backup", id="misspelt-selector"),
+        pytest.param(
+            ingress(PEER) + ingress(ANY_POD, "[{port: 5000, endPort: 6000}]"), "pod:shop/payments", id="range-of-ports"
+        ),
+        pytest.param(
+            ingress(f"{PEER}, {{ipBlock: {{cidr: 203.0.113.0/24}}}}"), "anonymous", id="addresses-outside-the-cluster"
+        ),
+    ],
+)
+def test_only_orders_api_reaches_postgres_by_what_policies_say(
+    cli: Cli, accounts: bool, policies: str, witness: str | None
+) -> None:
+    write(policies, accounts=accounts)
+    state(LABELS, more="existingOnly: true")
+    result = cli("test", "i.yaml")
+    if witness is None:
+        assert (result.exit_code, result.stdout) == (0, "1 passed, 0 failed\n")
+        return
+    assert result.exit_code == 1
+    command = next(line for line in result.stdout.splitlines() if "eastgate explain" in line)
+    assert f"--from {witness} --to pod:data/postgres --port 5432" in command
+    assert "--method" not in command
+
+
+def test_another_replica_is_the_example_only_where_there_is_no_other_caller(cli: Cli) -> None:
+    write(ingress(f"{PEER}, {{podSelector: {{matchLabels: {{app: postgres}}}}}}"))
+    state(LABELS)
+    assert "--from sa:data/postgres --to pod:data/postgres " in cli("test", "i.yaml").stdout
+    write("")
+    assert "--from pod:data/backup " in cli("test", "i.yaml").stdout
 
 
 def test_accounts_and_labels_name_the_same_pods(cli: Cli) -> None:
@@ -128,7 +204,7 @@ def test_pods_alone_are_those_of_every_namespace(cli: Cli) -> None:
     state("{pods: {matchLabels: {app: orders-api}}, namespaces: {matchLabels: {team: data}}}")
     assert counterexample(cli)["arguments"] == [
         "--from",
-        "sa:shop/orders-api",
+        "pod:shop/orders-api",
         "--to",
         "pod:data/postgres",
         "--port",

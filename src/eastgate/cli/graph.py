@@ -115,7 +115,8 @@ def _show(cluster: Cluster, surveyed: Survey, by: Grouping | None, output: str, 
     made = mark_doubts(cluster, made)
     made = replace(made, notes=(*made.notes, *list_notes(cluster, surveyed.points)))
     if output == "text":
-        say(to_text(made, why=why, width=terminal_width(), color=colored()))
+        is_full = surveyed.selection.exact
+        say(to_text(made, why=why, width=terminal_width(), color=colored(), full=is_full))
     else:
         emit(render(made, output, why=why))
         _warn(made.notes if output in ("csv", "dot", "mermaid", "svg", "html") else ())

@@ -193,6 +193,34 @@ def test_an_edge_from_anyone_is_drawn_and_red() -> None:
     assert 'color="#c62828"' in render(graph, "dot")
 
 
+def test_a_cell_of_anyone_is_red_in_a_matrix() -> None:
+    world = pod("web") + "".join(pod(f"w{n}") for n in range(40))
+    for n in range(40):
+        accounts = f"[here/w{(n + 1) % 40}, here/w{(n + 2) % 40}]"
+        world += policy(f"p{n}", f"w{n}", f"[{{authorizationSource: {{serviceAccounts: {accounts}}}}}]")
+    svg = render(graph_of(authority_from(world)), "svg")
+    cells = [line for line in svg.splitlines() if "edge-like" in line]
+    assert len(cells) > 45  # as many as no eye can follow
+    assert {'data-from="anyone"' in line for line in cells if "data-open" in line} == {True}
+    assert "from anyone, from outside the namespace" in svg
+
+
+def test_an_edge_that_leads_back_stays_inside_the_picture() -> None:
+    """A chain is longer than there are columns: edges of the last column end at the right of its cards."""
+    world = "".join(pod(f"w{n}") for n in range(14))
+    world += "".join(
+        policy(f"p{n}", f"w{n}", f"[{{authorizationSource: {{serviceAccounts: [here/w{(n + 1) % 14}]}}}}]")
+        for n in range(14)
+    )
+    svg = render(graph_of(authority_from(world)), "svg")
+    view = re.search(r'viewBox="0 0 (\d+) (\d+)"', svg)
+    assert view is not None
+    paths = [path for path in re.findall(r' d="(M[^"]+)"', svg) if "C" in path]
+    xs = [float(number) for path in paths for number in re.findall(r"[MCH ](-?[\d.]+) -?[\d.]+", path)]
+    assert len(paths) >= 14
+    assert max(xs) <= int(view[1])
+
+
 def test_numbers_of_a_matrix_fit_into_their_cells() -> None:
     names = [f"w{number}" for number in range(14)]
     world = "".join(pod(name) for name in names)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ipaddress
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 
 from eastgate import Authority, Question, QuestionError, Settings
 from eastgate.api.reading import read_plain
-from eastgate.reports.graph import Graph, GraphSelection, ReachVerdict, make_graph, render, survey
+from eastgate.reports.graph import Graph, GraphSelection, Grouping, ReachVerdict, make_graph, render, survey
+from eastgate.reports.graph.model import GraphNode, NodeKind
+from eastgate.reports.graph.ports import port_set_of
+from eastgate.reports.graph.text import to_text
 from eastgate.reports.graph.words import natural
 from tests.reports.graph.world import authority_from, pod, policy
 from tests.worlds import network_generate as generate
@@ -94,6 +98,15 @@ def test_a_pod_reaches_itself_only_where_that_is_asked_for() -> None:
     assert not any(line.startswith("pod:books/search pod:books/search") for line in rows(BOOKS))
 
 
+def test_a_single_pod_has_no_row_of_its_own_access_beside_pods_like_it() -> None:
+    text = pod("a") + pod("b") + network_policy("out", "{podSelector: {}, policyTypes: [Egress]}", "elsewhere")
+    found = rows(text, GraphSelection(sources=("pod:here/a",)))
+    assert found[1] == "pod:here/a pod:here/b any allow"
+    assert not any("replica" in line or line.startswith("pod:here/a pod:here/a") for line in found)
+    grouped = make_graph(survey(authority_from(deployment("a", 80) + CLOSED + accepts("a", 80, "a"))), Grouping.APP)
+    assert "replica" not in render(grouped, "text")
+
+
 def test_a_pod_that_is_asked_about_is_not_all_of_its_account() -> None:
     assert rows(BOOKS, GraphSelection(sources=("pod:books/basket",)))[1:] == [
         "pod:books/basket pod:books/basket-db 5432 allow",
@@ -118,6 +131,50 @@ def test_a_namespace_that_may_not_is_named_as_a_whole() -> None:
     assert {bundle.sources for bundle in graph_of(text).bundles if "pod:data/db" in bundle.targets} == {
         ("anyone but books/*",)
     }
+
+
+def test_those_who_may_of_a_namespace_that_mostly_may_not_are_named_beside_the_others() -> None:
+    """A new row for each namespace would hide the callers outside the cluster."""
+    homes = "".join(f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: n{n}}}\n---\n" for n in range(8))
+    text = homes + "".join(deployment(f"w{n}", 80) for n in range(5)) + deployment("cache", 6379)
+    text += "".join(
+        network_policy(f"w{n}", f"{{podSelector: {{matchLabels: {{app: w{n}}}}}, policyTypes: [Ingress, Egress]}}")
+        for n in range(5)
+    )
+    assert [line for line in rows(text) if "pod:books/cache any" in line] == [
+        "pod:books/cache (another replica) pod:books/cache any allow",
+        "anyone but books/* pod:books/cache any allow",
+    ]
+
+
+def test_a_namespace_that_is_asked_about_has_the_rows_of_everyone() -> None:
+    named = [line for line in rows(BOOKS, GraphSelection(namespace="books")) if " pod:books/site" in line]
+    assert named == ["anyone pod:books/site 8080 allow"]
+    peer = "{namespaceSelector: {matchLabels: {team: ops}}}"
+    text = deployment("web", 80) + network_policy("web", f"{{podSelector: {{}}, ingress: [{{from: [{peer}]}}]}}")
+    future = "[namespaces with team=ops]/[all pods] pod:books/web any allow"
+    assert future in rows(text, GraphSelection(namespace="books"))
+    assert future not in rows(text + deployment("job", 80, "jobs"), GraphSelection(namespace="jobs"))
+
+
+def test_rows_to_all_workloads_of_a_namespace_name_it() -> None:
+    probes = network_policy("probes", "{podSelector: {}, ingress: [{from: [{podSelector: {matchLabels: {app: p}}}]}]}")
+    many = "".join(deployment(f"w{n}", 80) for n in range(8)) + probes
+    assert "books/[pods with app=p] pod:books/* any allow" in rows(many)
+    assert not any("pod:books/*" in line for line in rows(many, GraphSelection(targets=("pod:books/w*",))))
+
+
+def test_what_a_cell_leaves_out_is_not_who_comes_from_outside() -> None:
+    text = "".join(deployment(f"w{n}", 80) for n in range(12)) + deployment("web", 80)
+    graph = graph_of(text + CLOSED + accepts("web", 80, *(f"w{n}" for n in range(12))), GraphSelection(sources=("*",)))
+    (bundle,) = (each for each in graph.bundles if each.targets == ("pod:books/web",))
+    wide = replace(bundle, sources=(*bundle.sources, "anonymous"), targets=("pod:books/web", "pod:books/w1"))
+    anonymous = GraphNode("anonymous", NodeKind.ANONYMOUS)
+    graph = replace(graph, bundles=(wide,), nodes={**graph.nodes, "anonymous": anonymous})
+    lines = to_text(graph).splitlines()
+    assert lines[1].split()[0] == "anonymous"
+    assert "... and 7 more (-v)" in "\n".join(lines)
+    assert "more" not in to_text(graph, full=True)
 
 
 def test_pods_of_a_namespace_that_nobody_made_are_named_by_its_labels() -> None:
@@ -175,7 +232,89 @@ def test_names_are_sorted_as_people_sort_them() -> None:
     assert sorted(names, key=natural) == ["pod:ns1/z", "pod:ns2/b9", "pod:ns2/b10", "pod:ns10/a"]
 
 
+@pytest.mark.parametrize(
+    ("peers", "callers"),
+    [
+        ("[{ipBlock: {cidr: 203.0.113.0/24}}]", ["anyone"]),
+        (
+            "[{ipBlock: {cidr: 203.0.113.0/24}}, {podSelector: {matchLabels: {app: job}}}]",
+            ["anyone but", "pod:books/job"],
+        ),
+    ],
+)
+def test_a_block_of_addresses_is_one_row_of_anyone(peers: str, callers: list[str]) -> None:
+    text = deployment("web", 80) + deployment("job", 80) + deployment("db", 5432) + deployment("w", 80)
+    text += network_policy("db", f"{{podSelector: {{matchLabels: {{app: db}}}}, ingress: [{{from: {peers}}}]}}")
+    found = [line for line in rows(text) if " pod:books/db " in line]
+    assert [line.startswith(name) for line, name in zip(found, callers, strict=True)] == [True] * len(callers)
+    assert found[0].endswith("any depends addresses in 203.0.113.0/24")
+
+
+# Groups
+
+
+def groups(text: str, by: Grouping) -> list[str]:
+    table = render(make_graph(survey(authority_from(text)), by), "text").splitlines()
+    return [" ".join(line.split()) for line in table]
+
+
+def test_groups_of_workloads_begin_at_pods() -> None:
+    """All run as one account: by accounts, every application would be said to call every other."""
+    assert groups(BOOKS, Grouping.APP)[1:-1] == [
+        "app:books/site app:books/basket 7000 allow",
+        "app:books/basket app:books/basket-db 5432 allow",
+        "books/[pods with app=backup]",
+        "app:books/site app:books/search 9200 allow",
+        "anyone app:books/site 8080 allow",
+    ]
+    other = deployment("shop", 80, "front") + network_policy(
+        "shop", "{podSelector: {}, policyTypes: [Egress]}", "front"
+    )
+    assert [line for line in groups(BOOKS + other, Grouping.NAMESPACE) if "pairs" in line] == [
+        "namespace:books namespace:books 5432, 7000, 8080, 9200 depends 6 of 12 pairs",
+        "books/[pods with app=backup] namespace:books 5432 depends 1 of 4 pairs",
+        "anyone but front/* namespace:books 8080 depends 1 of 4 pairs",
+    ]
+
+
+def test_a_picture_of_many_workloads_is_put_together_by_pods() -> None:
+    names = [f"w{n}" for n in range(130)]
+    text = CLOSED + "".join(deployment(name, 80) for name in names) + accepts("w1", 80, "w0")
+    graph = make_graph(survey(authority_from(text)), most=120, pods=True)
+    assert {(edge.source, edge.target) for edge in graph.edges if edge.target != "ip:any"} == {
+        ("namespace:books", "namespace:books")
+    }
+    (edge,) = (edge for edge in graph.edges if edge.target == "namespace:books")
+    assert edge.bundle.condition == f"1 of {130 * 129} pairs"
+
+
 # Generated clusters
+
+
+@settings(max_examples=30, deadline=None)
+@given(generate.situations())
+def test_groups_say_of_their_pairs_what_check_says(situation: tuple[list[Manifest], object]) -> None:
+    authority = Authority(read_plain(situation[0], Settings()))
+    surveyed = survey(authority)
+    pods = [workload for workload in authority.world.workloads.values() if workload.is_pod]
+    homes = {f"pod:{pod.key}": f"namespace:{pod.namespace}" for pod in pods}
+    graph = make_graph(surveyed, Grouping.NAMESPACE, pods=True)
+    ports = {port for edge in graph.edges for port in edge.bundle.ports} | {4711}
+    for caller, called in itertools.permutations(pods, 2):
+        source, target = f"pod:{caller.key}", f"pod:{called.key}"
+        for port in ports:
+            try:
+                decision = authority.decide(Question(source, target, port))
+            except QuestionError:
+                continue
+            found = {
+                bundle.verdict
+                for bundle in graph.bundles
+                if homes[target] in bundle.targets
+                and any(_means(name, source, homes[source]) for name in bundle.sources)
+                if any(first <= port <= last for first, last in port_set_of(bundle))
+            }
+            assert found if decision.allowed else ReachVerdict.ALLOW not in found
 
 
 @settings(max_examples=40, deadline=None)
@@ -213,9 +352,9 @@ def _verdicts(graph: Graph, callers: Iterable[str], called: str, port: int) -> I
             yield bundle.verdict
 
 
-def _means(name: str, caller: str) -> bool:
+def _means(name: str, caller: str, *groups: str) -> bool:
     if not name.startswith("anyone"):
-        return name == caller
+        return name in (caller, *groups)
     missing = name.partition(" but ")[2].split(", ")
     home = caller.removeprefix("pod:").partition("/")[0]
     return caller.startswith("pod:") and caller not in missing and f"{home}/*" not in missing

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from eastgate.ir import Origin
 from eastgate.reach.caller_sets import CallerSet
+from eastgate.reach.destinations import DestinationKind
 from eastgate.records import dataclass
 from eastgate.reports.effective.words import ports_text
 from eastgate.reports.graph.build import Survey, node_behind
 from eastgate.reports.graph.model import AllowedWay, Bundle, Graph, GraphNode, NodeKind, Pairs, ReachVerdict
+from eastgate.reports.graph.pod_groups import GroupPairs, PodRowsOfGraph, pair_groups
+from eastgate.reports.graph.ports import PortSet, with_ports
 from eastgate.reports.graph.reached import Reached, ReachOutcome
 
 _LONGEST = 120  # characters of a condition between groups
@@ -31,11 +34,15 @@ class Grouping(enum.StrEnum):
     NAMESPACE = "namespace"
 
 
-def group_graph(surveyed: Survey, by: Grouping) -> Graph:
-    """Return the graph of groups."""
+def group_graph(surveyed: Survey, by: Grouping, rows: PodRowsOfGraph | None = None) -> Graph:
+    """Return the graph of groups. `rows` are those of workloads by pod, where network policies decide."""
     groups = _Groups(surveyed, by)
     counted: dict[tuple[str, str], _Count] = defaultdict(_Count)
+    if rows is not None:
+        counted |= {(pairs.source.id, pairs.target.id): _count_of(pairs) for pairs in groups.pair_pods(rows)}
     for reached in surveyed.reached:
+        if rows is not None and reached.destination.kind is DestinationKind.POD:
+            continue
         for target, members in groups.targets_of(reached.members).items():
             for source, callers in groups.callers.items():
                 _count(counted[source, target], callers, len(members), reached)
@@ -47,8 +54,11 @@ def group_graph(surveyed: Survey, by: Grouping) -> Graph:
             merged.setdefault(bundle, []).append(source)
     bundles = tuple(replace(bundle, sources=tuple(sources)) for bundle, sources in merged.items())
     used = {name for bundle in bundles for name in (*bundle.sources, *bundle.targets, *bundle.leads_to)}
-    nodes = {name: node for name, node in groups.nodes.items() if surveyed.selection.is_everything or name in used}
-    return Graph(nodes, bundles, tuple(groups.callers) if surveyed.everybody else ())
+    is_whole = surveyed.selection.is_everything
+    used |= (groups.destinations if rows is not None else groups.nodes.keys()) if is_whole else set()
+    nodes = {name: node for name, node in groups.nodes.items() if name in used}
+    everybody = tuple(groups.callers) if surveyed.everybody and rows is None else ()
+    return Graph(nodes, bundles, everybody, by_pod=rows is not None)
 
 
 def count_groups(surveyed: Survey, by: Grouping) -> int:
@@ -93,6 +103,18 @@ class _Groups:
                 return _app(node)
             case _:
                 return node
+
+    @property
+    def destinations(self) -> set[str]:
+        """Return the groups of destinations."""
+        return {group.id for group in self._targets.values()}
+
+    def pair_pods(self, rows: PodRowsOfGraph) -> Iterator[GroupPairs]:
+        """Yield the pairs of groups by pods."""
+        for pairs in pair_groups(self._found, rows, self._group_of):
+            for node in (pairs.source, pairs.target):
+                self.nodes.setdefault(node.id, node)
+            yield pairs
 
     def targets_of(self, members: Iterable[str]) -> dict[str, list[str]]:
         """Return destinations by their group."""
@@ -144,6 +166,7 @@ class _Count:
     ways: tuple[AllowedWay, ...] = ()
     conditions: frozenset[str] = frozenset()
     denied_by: tuple[Origin, ...] = ()
+    port_set: PortSet = ()  # of pods
 
     def bundle(self, target: str, behind: tuple[str, ...], denied: bool) -> Bundle | None:
         """Return the edge to a group; None where there is none."""
@@ -160,9 +183,10 @@ class _Count:
         else:
             verdict, ways = ReachVerdict.DEPENDS, (AllowedWay(self._condition(), rules, behind),)
         every = self.other_ports and self.open == self.reached
-        return Bundle(
+        made = Bundle(
             (), (target,), ports, self.other_ports, verdict, ways, self.denied_by, pairs=pairs, any_port=every
         )
+        return with_ports(made, self.port_set) if self.port_set else made
 
     def _condition(self) -> str:
         """Say for how many of the pairs something is allowed, and the condition if there is one."""
@@ -173,7 +197,9 @@ class _Count:
         limits = []
         if self.open < self.reached:
             ports = ports_text(self.ports, others=False, alone=False)
-            limits += [] if self.other_ports else [f"on port{'s' if len(self.ports) > 1 else ''} {ports}"]
+            limits += (
+                [] if self.other_ports or self.port_set else [f"on port{'s' if len(self.ports) > 1 else ''} {ports}"]
+            )
             limits += ["under conditions"] if any(self.conditions) else []
         if self.reached == self.all == 1 and limits:
             return " and ".join(limits)
@@ -202,6 +228,19 @@ def _count(count: _Count, callers: CallerSet, members: int, reached: Reached) ->
     count.open += everything.bit_count() * members
     count.reached += something.bit_count() * members
     count.all += callers.bit_count() * members
+
+
+def _count_of(pairs: GroupPairs) -> _Count:
+    """Return what is known of pairs by their rows."""
+    count = _Count(pairs.open, pairs.reached, pairs.all, port_set=pairs.ports)
+    for row in pairs.rows:
+        if row.verdict is ReachVerdict.DENY:
+            count.denied_by = tuple(dict.fromkeys((*count.denied_by, *row.denied_by)))
+            continue
+        count.ports |= frozenset(row.ports)
+        count.other_ports = count.other_ports or row.other_ports
+        _remember(count, ReachOutcome(0, row.verdict, row.ways))
+    return count
 
 
 def _remember(count: _Count, outcome: ReachOutcome) -> None:

@@ -57,6 +57,11 @@ class Survey:
             return ()
         return tuple(node.id for node in self.callers.values())
 
+    @property
+    def has_all_callers(self) -> bool:
+        """Return whether nobody is left out who may call what is asked about."""
+        return not self.selection.sources and not self.selection.external
+
     def sources(self, callers: CallerSet) -> list[GraphNode]:
         """Return the nodes of a set of callers."""
         nodes = []
@@ -132,12 +137,12 @@ def _nodes(destination: Destination, world: World) -> Iterator[GraphNode]:
         if destination.kind is DestinationKind.POD:
             workload = world.workloads[key]
             account = f"sa:{namespace}/{workload.service_account}" if workload.is_pod else None
-            yield GraphNode(name, NodeKind.POD, namespace, account, _app(workload))
+            yield GraphNode(name, NodeKind.POD, namespace, account, app_of(workload))
         else:
             yield GraphNode(name, NodeKind(destination.kind), namespace)
 
 
-def _app(workload: Workload) -> str:
+def app_of(workload: Workload) -> str:
     """Return the application that a workload belongs to: by the usual labels, its controller, or its name."""
     labelled = next((workload.labels[label] for label in _APP_LABELS if workload.labels.get(label)), None)
     return labelled or (workload.owners[-1].name if workload.owners else workload.name)

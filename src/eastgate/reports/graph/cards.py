@@ -93,8 +93,8 @@ def _line(edge: DrawnEdge) -> str:
     path = f"M{x:.1f} {y:.1f}"
     if edge.is_back:
         end = edge.card.x + edge.card.width
-        bend = 40 + abs(edge.row.middle - y) / 8
-        return f"{path}C{x + bend:.1f} {y:.1f} {end + bend:.1f} {edge.row.middle:.1f} {end:.1f} {edge.row.middle:.1f}"
+        out, back = x + edge.bend, end + edge.bend
+        return f"{path}C{out:.1f} {y:.1f} {back:.1f} {edge.row.middle:.1f} {end:.1f} {edge.row.middle:.1f}"
     for lane in edge.lanes:
         path += f"{_curve(x, y, lane.x, lane.middle)}H{lane.x + lane.width:.1f}"
         x, y = lane.x + lane.width, lane.middle

@@ -45,13 +45,15 @@ class FutureNamespaces:
             for policy in engine.network_policies
             if any(isinstance(target, PodsAcross) for target in policy.targets)
         ]
-        return bool(self._found.everybody) and not any(engine.layers_of(each, Direction.EGRESS) for each in across)
+        return self._found.has_all_callers and not any(engine.layers_of(each, Direction.EGRESS) for each in across)
 
     def bundles(self, reached: Reached) -> Iterator[Bundle]:
         """Yield the rows of one destination."""
         world, engine = self._authority.world, self._authority.engine
         workload = world.workloads[reached.destination.members[0]]
-        if not self._is_asked or workload.host_network or not workload.is_pod:
+        wanted = self._found.selection.namespace
+        members = tuple(name for name in reached.members if wanted in (None, self._found.targets[name].namespace))
+        if not self._is_asked or not members or workload.host_network or not workload.is_pod:
             return
         if effects_of(engine.program(workload.key).layers).enforced:
             return  # identities decide, too
@@ -78,7 +80,7 @@ class FutureNamespaces:
                 for text in _pods_named(kinds, list(accepted), pods):
                     node = GraphNode(f"{home}/[{text}]", NodeKind.FUTURE_PODS)
                     self.nodes[node.id] = node
-                    yield self._bundle(node, reached, ports)
+                    yield self._bundle(node, members, ports)
 
     def _selectors(self, workload: Workload, attribute: Attribute) -> list[Labelled]:
         layers = self._authority.engine.program(NetworkEnd(workload.key, Direction.INGRESS)).layers
@@ -97,11 +99,11 @@ class FutureNamespaces:
                 accepted.update([(ports, origin if self._why else None)] if passes else [])
         return frozenset(accepted)
 
-    def _bundle(self, node: GraphNode, reached: Reached, accepted: frozenset[_Accepts]) -> Bundle:
+    def _bundle(self, node: GraphNode, members: tuple[str, ...], accepted: frozenset[_Accepts]) -> Bundle:
         rules = tuple(dict.fromkeys(rule for _, rule in accepted if rule is not None))
         ways = (AllowedWay(None, rules),)
         ports = union(stretch for stretches, _ in accepted for stretch in stretches)
-        return with_ports(Bundle((node.id,), reached.members, (), False, ReachVerdict.ALLOW, ways), ports)
+        return with_ports(Bundle((node.id,), members, (), False, ReachVerdict.ALLOW, ways), ports)
 
 
 def _kinds(attribute: Attribute, selectors: Sequence[Labelled]) -> list[str]:

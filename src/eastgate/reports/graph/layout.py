@@ -152,6 +152,17 @@ class DrawnEdge:
     row: CardRow
     is_back: bool  # it ends at the right of its card, since that is before or below its start
 
+    @property
+    def bend(self) -> float:
+        """Return how far it bends to the right of both cards, where it ends at the right."""
+        return 40 + abs(self.row.middle - self.start.middle) / 8
+
+    @property
+    def right(self) -> float:
+        """Return what it does not cross."""
+        end = self.card.x + self.card.width
+        return max(end, self.start.x + self.start.width) + (self.bend if self.is_back else 0)
+
 
 @dataclass(slots=True)
 class PictureLayout:
@@ -194,7 +205,7 @@ def lay_out(picture: Picture, *, why: bool, top: float) -> PictureLayout:
                 _tie([card, cards[name]], near)
     stacked = _zones(chips, cards, columns, lanes)
     height = _arrange(stacked, near, top)
-    right = _place_columns(stacked)
+    right = max([_place_columns(stacked), *(edge.right for edge in edges)])
     zones = [zone for column in stacked for zone in column]
     return PictureLayout(right + _MARGIN, height + _MARGIN, zones, list(chips.values()), cards, edges)
 

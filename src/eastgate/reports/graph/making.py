@@ -11,6 +11,7 @@ from eastgate.reports.cluster import effects_of
 from eastgate.reports.graph.aggregate import Grouping, count_groups, group_graph
 from eastgate.reports.graph.build import Survey, bundles_of, list_graph, merge_targets, nodes_of
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, ReachVerdict
+from eastgate.reports.graph.pod_groups import PodRowsOfGraph
 from eastgate.reports.graph.ports import union
 from eastgate.reports.graph.reached import Reached
 from eastgate.symbolic.callers import AnonymousCell
@@ -25,14 +26,14 @@ def make_graph(
 
     `pods`: rows begin at pods where network policies decide.
     """
-    if by is not None:
+    if by is not None and not (by is Grouping.WORKLOAD and pods):
         return _grouped(surveyed, by, why=why)
     graph = _by_pod(surveyed, why=why) if pods else _with_pods(surveyed, list_graph(surveyed, why=why))
     if most is None or len(graph.nodes) <= most:
         return graph
     every = len(graph.nodes)
     coarser = Grouping.APP if count_groups(surveyed, Grouping.APP) <= most else Grouping.NAMESPACE
-    graph = group_graph(surveyed, coarser)
+    graph = _grouped(surveyed, coarser, why=why)
     note = f"{every} callers and destinations are too many for a picture: they are put together by {coarser} (--by)"
     return replace(graph, notes=(*graph.notes, note))
 
@@ -44,7 +45,8 @@ def _by_pod(surveyed: Survey, *, why: bool, each: bool = False) -> Graph:
     """
     if not surveyed.reach.authority.engine.has_network_policies:
         graph = list_graph(surveyed, why=why)
-        return replace(graph, nodes=_with_protection(surveyed, graph.nodes))
+        nodes = _with_protection(surveyed, graph.nodes)
+        return replace(graph, nodes=nodes, is_whole=surveyed.selection.is_everything)
     from eastgate.reports.graph.egress import find_egress  # many have no such policies
     from eastgate.reports.graph.future import FutureNamespaces
     from eastgate.reports.graph.pods import PodRows
@@ -62,7 +64,8 @@ def _by_pod(surveyed: Survey, *, why: bool, each: bool = False) -> Graph:
     used = dict.fromkeys(name for bundle in merged for name in (*bundle.sources, *bundle.targets))
     if surveyed.selection.is_everything:
         used |= dict.fromkeys(surveyed.targets)
-    return Graph(_with_protection(surveyed, {name: known[name] for name in used}), tuple(merged), by_pod=True)
+    nodes = _with_protection(surveyed, {name: known[name] for name in used})
+    return Graph(nodes, tuple(merged), by_pod=True, is_whole=surveyed.selection.is_everything)
 
 
 def _workloads(surveyed: Survey) -> dict[str, GraphNode]:
@@ -137,4 +140,9 @@ def _is_unprotected(surveyed: Survey, reached: Reached, name: str) -> bool:
 
 
 def _grouped(surveyed: Survey, by: Grouping, *, why: bool) -> Graph:
-    return list_graph(surveyed, why=why) if by is Grouping.WORKLOAD else group_graph(surveyed, by)
+    if by is Grouping.WORKLOAD:
+        return list_graph(surveyed, why=why)
+    if not surveyed.reach.authority.engine.has_network_policies:
+        return group_graph(surveyed, by)
+    rows = PodRowsOfGraph(_by_pod(surveyed, why=why, each=True), _by_pod(surveyed, why=why))
+    return group_graph(surveyed, by, rows)

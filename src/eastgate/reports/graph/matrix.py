@@ -140,7 +140,8 @@ def _draw(cell: _Cell, x: float, y: float, width: float, picture: Picture) -> st
     number = text(x + width / 2, y + 14.5, cell.words)
     ends = f"data-from={attribute(picture.names(cell.source))} data-to={attribute(picture.names(cell.target))}"
     square = f'<rect rx="3" {box(x + 2, y + 2, width - 4, _CELL - 4)}/>'
-    return f'<g class="cell cell-{cell.verdict} edge-like" {ends}>{hint}{square}{number}</g>'
+    is_open = ' data-open=""' if picture.is_open(cell.source, cell.target) else ""
+    return f'<g class="cell cell-{cell.verdict} edge-like" {ends}{is_open}>{hint}{square}{number}</g>'
 
 
 def _notes(numbers: dict[str, int], top: float) -> Iterator[str]:

@@ -237,7 +237,7 @@ class Graph:
     """Nodes by their ids, and bundles of edges. `notes` say what the graph leaves out or puts together.
 
     `everybody`: all callers that there are; empty where only some of them are asked about. `by_pod`: edges begin at
-    pods where network policies decide.
+    pods where network policies decide. `is_whole`: its nodes are all destinations that there are.
     """
 
     nodes: Mapping[str, GraphNode]
@@ -245,6 +245,7 @@ class Graph:
     everybody: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
     by_pod: bool = False
+    is_whole: bool = False
 
     @property
     def edges(self) -> Iterator[Edge]:

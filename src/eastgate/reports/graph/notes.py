@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.cluster import Workload
 from eastgate.cluster.points import Point
 from eastgate.reports.cluster import Cluster
+from eastgate.reports.graph.build import app_of
 from eastgate.reports.graph.model import Bundle, Graph, NodeKind, ReachVerdict
 from eastgate.reports.graph.words import limit, natural
 from eastgate.unread import Callers, Handling, could_change, list_unconsidered
@@ -76,21 +78,32 @@ class _Doubts:
 
     def _find(self, name: str, is_allowed: bool, *, is_target: bool) -> Iterator[str]:
         world, objects = self._authority.world, self._authority.unread_objects
-        kind, _, key = name.partition(":")
         node = self._graph.nodes.get(name)
-        if is_target:
-            points: list[Point] = [key] if kind == "pod" else []
-            callers = Callers()
-        else:
-            points = []
-            pods = [each for each in world.workloads.values() if kind == "pod" and each.key == key]
-            if node is not None and node.kind is NodeKind.SERVICE_ACCOUNT:
-                pods = [each for each in world.workloads.values() if f"{each.namespace}/{each.service_account}" == key]
+        pods = [each for each in world.workloads.values() if _is_in(each, name)]
+        points: list[Point] = [each.key for each in pods] if is_target else []
+        callers = Callers()
+        if not is_target:
             home = node.namespace if node is not None and not pods else None
             is_crowd = node is not None and node.kind in (NodeKind.ANYONE, NodeKind.NAMESPACE)
             callers = Callers(tuple(pods), home, anybody=is_crowd)
         met = could_change(objects.about(points, callers, world), allowed=is_allowed)
         return (str(each.unread) for each in met)
+
+
+def _is_in(workload: Workload, name: str) -> bool:
+    """Return whether a node is a workload, or a group that it is in."""
+    kind, _, key = name.partition(":")
+    match kind:
+        case "pod":
+            return workload.key == key
+        case "sa":
+            return f"{workload.namespace}/{workload.service_account}" == key
+        case "app":
+            return f"{workload.namespace}/{app_of(workload)}" == key
+        case "namespace":
+            return workload.namespace == key
+        case _:
+            return False
 
 
 def _grouped(

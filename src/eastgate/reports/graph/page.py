@@ -12,7 +12,7 @@ from eastgate.reports.graph.model import Bundle, Graph
 from eastgate.reports.graph.shapes import STYLE
 from eastgate.reports.graph.svg import draw
 from eastgate.reports.graph.text import list_rows, list_sections
-from eastgate.reports.graph.words import natural, ports_of, rule_name, sources_of
+from eastgate.reports.graph.words import caller_names, natural, ports_of, rule_name
 
 
 def to_html(graph: Graph, *, why: bool) -> str:
@@ -35,7 +35,7 @@ def _namespaces(graph: Graph) -> list[str]:
 
 def _row(bundle: Bundle, graph: Graph, *, why: bool) -> str:
     cells = [
-        _names(sources_of(bundle, graph)),
+        _names(caller_names(bundle, graph)),
         _names(bundle.targets),
         _text(ports_of(bundle)),
         f"<span class='verdict {bundle.verdict}'>{bundle.verdict_text}</span>",

@@ -8,21 +8,23 @@ decide, rows begin at accounts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from eastgate.cluster import Workload
-from eastgate.ir import Is, Labelled, atoms, labels_text
-from eastgate.ir.attributes import SOURCE_LABELS, SOURCE_WORKLOAD, VICINITY
+from eastgate.ir import Computed, Is, Labelled, Predicate, Prefix, atoms, labels_text, rewrite
+from eastgate.ir.attributes import ADDRESS, IDENTITY, PACKET_SOURCE, SOURCE_LABELS, SOURCE_WORKLOAD, VICINITY
+from eastgate.ir.spiffe import SCHEME
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Entrance
+from eastgate.reach.endings import Branch
 from eastgate.reach.network import FromOwnNode, NothingInTheWay, network_reach
 from eastgate.reach.reachability import Answer
 from eastgate.records import dataclass
 from eastgate.reports.conditions import selector_text
 from eastgate.reports.graph.build import Survey, without_rules
-from eastgate.reports.graph.conditions import narrow
+from eastgate.reports.graph.conditions import narrow, within
 from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.ports import PortSet, is_subset, port_sets, union, with_ports
 from eastgate.reports.graph.reached import Reached, ReachOutcome, outcome_of, takes
@@ -30,6 +32,8 @@ from eastgate.reports.graph.selection import facts_of
 from eastgate.reports.graph.words import ANYONE, labels_words, natural
 from eastgate.symbolic.callers import AccountsIn, IdentityCell
 from eastgate.symbolic.partial import Facts
+from eastgate.symbolic.simplify import negation
+from eastgate.symbolic.trees import Entry
 
 CLUSTER = "anyone in the cluster"
 OUTSIDE = "outside the cluster"
@@ -127,31 +131,48 @@ class PodRows:
         for caller, taken in shown.items():
             for way in taken:
                 rows.setdefault(way, []).append(caller)
-        bundles = []
+        bundles: list[Bundle] = []
         for way, callers in rows.items():
             is_denied = way.outcome.verdict is ReachVerdict.DENY
             if is_denied and not self._found.selection.denied:
                 continue
             alike = {caller for caller, taken in ways.items() if any(other.covers(way) for other in taken)}
-            sources = self._sources(callers, alike, list(ways), reached, by_identity=way.by_identity)
-            if not sources:
-                continue
-            for names, targets in self._pairs(sources, reached.members):
+            for some, targets in self._pairs(callers, reached.members):
+                is_local = len(some) < len(callers)
+                sources = self._sources(
+                    some, alike, list(ways), reached, by_identity=way.by_identity, is_local=is_local
+                )
+                self.nodes |= {node.id: node for node in sources}
+                names = tuple(node.id for node in sources)
                 alone = Bundle(names, targets, (), False, way.outcome.verdict, way.outcome.ways, way.outcome.denied_by)
-                bundles.append(with_ports(replace(alone, service=way.service, tls=way.tls), way.ports))
+                if names:
+                    each = with_ports(replace(alone, service=way.service, tls=way.tls), way.ports)
+                    bundles += self._without_own(each)
         return bundles
 
+    def _without_own(self, bundle: Bundle) -> Iterator[Bundle]:
+        """Yield a bundle without the access of pods to themselves; pods of a template are several."""
+        workloads = self._authority.world.workloads
+        both = [name for name in bundle.targets if name in bundle.sources and not self._found.selection.near]
+        alone = [name for name in both if not workloads[name.partition(":")[2]].derived]
+        rest = tuple(name for name in bundle.targets if name not in alone)
+        if rest:
+            yield replace(bundle, targets=rest)
+        for name in alone:
+            sources = tuple(source for source in bundle.sources if source != name)
+            if sources:
+                yield replace(bundle, sources=sources, targets=(name,))
+
     def _pairs(
-        self, sources: Sequence[GraphNode], targets: tuple[str, ...]
-    ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+        self, callers: list[_PodCaller], targets: tuple[str, ...]
+    ) -> Iterator[tuple[list[_PodCaller], tuple[str, ...]]]:
         """Yield the pairs that are asked for."""
-        self.nodes |= {node.id: node for node in sources}
         wanted = self._found.selection.namespace
         inside = tuple(name for name in targets if wanted in (None, self._found.targets[name].namespace))
         outside = tuple(name for name in targets if name not in inside)
-        local = tuple(node.id for node in sources if node.namespace == wanted)
+        local = [caller for caller in callers if caller.namespace == wanted]
         if inside:
-            yield tuple(node.id for node in sources), inside
+            yield callers, inside
         if outside and local:
             yield local, outside
 
@@ -236,6 +257,8 @@ class PodRows:
             branches = narrow(answer.branches, facts)
             if not self._found.selection.near:
                 branches = tuple(branch for branch in branches if not _is_from_node(branch.end.origin))
+            if self._found.every_caller[caller.number].is_external and not self._found.selection.exact:
+                branches = self._of_outsiders(branches)
             outcome = _without_default(outcome_of(entrance, answer, branches, facts, exact=self._found.selection.exact))
             rules = [origin for way in outcome.ways for origin in way.by]
             by_identity = bool(rules) and not any(
@@ -243,6 +266,20 @@ class PodRows:
             )
             self._outcomes[key] = (outcome if self._why else without_rules(outcome)), by_identity
         return self._outcomes[key]
+
+    def _of_outsiders(self, branches: Sequence[Branch]) -> tuple[Branch, ...]:
+        """Return what is said of callers who are no pods, in the words that are used of pods.
+
+        None of them has an identity that begins as those of pods do; the address of a peer is that of its packets.
+        """
+        own = Is(IDENTITY, Prefix(f"{SCHEME}{self._authority.settings.trust_domain}/ns/"))
+
+        def settle(atom: Is | Computed) -> Predicate:
+            is_address = isinstance(atom, Is) and atom.attribute == ADDRESS
+            return Is(PACKET_SOURCE, atom.matcher) if isinstance(atom, Is) and is_address else atom
+
+        kept = within(branches, negation(own))
+        return tuple(Entry(rewrite(branch.when, settle), branch.end) for branch in kept)
 
     @cached_property
     def _outcomes(self) -> dict[object, tuple[ReachOutcome, bool]]:
@@ -258,14 +295,20 @@ class PodRows:
         reached: Reached,
         *,
         by_identity: bool,
+        is_local: bool,
     ) -> list[GraphNode]:
-        """Name the callers of a row: all of them, all but a few, or each. `alike` may do as much, or more."""
+        """Name the callers of a row: all of them, all but a few, or each. `alike` may do as much, or more.
+
+        `is_local`: only those of one namespace are asked about.
+        """
         if self._each:
             pods = [caller for caller in callers if caller.workload is not None]
             return [GraphNode(caller.id, NodeKind.POD, caller.namespace) for caller in pods]
-        crowd = self._crowd(alike, everybody, reached) if 2 * len(callers) > len(alike) else None
-        if crowd is not None:
-            return [GraphNode(crowd, NodeKind.ANYONE)]
+        crowds: list[GraphNode] = []
+        if 2 * len(callers) > len(alike) and self._found.has_all_callers and not is_local:
+            crowd, homes = self._crowd(alike, everybody, reached)
+            crowds = [GraphNode(crowd, NodeKind.ANYONE)] if crowd is not None else []
+            callers = callers if crowd is None else [caller for caller in callers if caller.namespace in homes]
         pods = [caller for caller in callers if caller.workload is not None]
         names = [GraphNode(caller.id, NodeKind.POD, caller.namespace) for caller in pods]
         if by_identity:
@@ -283,7 +326,7 @@ class PodRows:
         if len(outsiders) > 1 and outsiders <= {caller.id for caller in rest} and not by_identity:
             names.append(GraphNode(OUTSIDE, NodeKind.OUTSIDE))
             rest = [caller for caller in rest if caller.id not in outsiders]
-        return [*names, *(self._found.every_caller[caller.number] for caller in rest)]
+        return [*crowds, *names, *(self._found.every_caller[caller.number] for caller in rest)]
 
     def _whole_cells(self, kinds: Sequence[_PodCaller], everybody: Sequence[_PodCaller]) -> list[int]:
         """Return the cells of callers all of whose kinds of pods these are."""
@@ -294,10 +337,13 @@ class PodRows:
     def _is_outsider(self, caller: _PodCaller) -> bool:
         return self._found.every_caller[caller.number].is_external
 
-    def _crowd(self, alike: set[_PodCaller], everybody: Sequence[_PodCaller], reached: Reached) -> str | None:
-        """Return what all callers, or nearly all of them, are called."""
-        if not self._found.everybody:
-            return None
+    def _crowd(
+        self, alike: set[_PodCaller], everybody: Sequence[_PodCaller], reached: Reached
+    ) -> tuple[str | None, frozenset[str]]:
+        """Return what all callers, or nearly all of them, are called.
+
+        With it come the namespaces whose callers it leaves out though some of them may: these are named beside it.
+        """
         missing = [caller for caller in everybody if caller not in alike]
         outsiders = [caller for caller in everybody if self._is_outsider(caller)]
         name = ANYONE
@@ -305,20 +351,25 @@ class PodRows:
             missing = [caller for caller in missing if caller not in outsiders]
             name = CLUSTER
         if not missing:
-            return name
+            return name, frozenset()
+        if any(caller.namespace is None for caller in missing):
+            return None, frozenset()  # those of other namespaces are most of all
         present = {caller.namespace for caller in everybody if caller in alike}
-        closed = {caller.namespace for caller in missing if caller.namespace not in present} - {None}
+        homes = {str(caller.namespace) for caller in missing}
+        closed = homes - present
         rest = [caller for caller in missing if caller.namespace not in closed]
-        if any(caller.namespace is None for caller in rest):
-            return None  # those of other namespaces are most of all
         pods = sorted((caller.id for caller in rest if caller.workload is not None), key=natural)
         kinds = [caller for caller in rest if caller.labels is not None and not set(caller.like) & set(pods)]
         many = sum(caller.workload is not None for caller in alike)
-        if any(caller.workload is None and caller.labels is None for caller in rest) or 2 * len(pods) > many:
-            return None
-        homes = [f"{namespace}/*" for namespace in sorted(map(str, closed), key=natural)]
-        names = [*homes, *pods, *(node.id for node in self._kinds_named(kinds, set(rest), everybody, reached))]
-        return f"{name} but {', '.join(names)}" if len(names) <= _FEW else None
+        is_account = any(caller.workload is None and caller.labels is None for caller in rest)
+        if not is_account and 2 * len(pods) <= many:
+            unmade = (node.id for node in self._kinds_named(kinds, set(rest), everybody, reached))
+            names = [*_whole(closed), *pods, *unmade]
+            if len(names) <= _FEW:
+                return f"{name} but {', '.join(names)}", frozenset()
+        if len(homes) <= _FEW and len(homes) < len(present | homes):
+            return f"{name} but {', '.join(_whole(homes))}", frozenset(homes)
+        return None, frozenset()
 
     def _kinds_named(
         self, kinds: Sequence[_PodCaller], alike: set[_PodCaller], every: Sequence[_PodCaller], reached: Reached
@@ -361,6 +412,10 @@ def _labels_named(
         yield "other pods"
         return
     yield from (*named, *(f"pods with {labels_words(labels)}" for labels in sorted(left)))
+
+
+def _whole(namespaces: Iterable[str]) -> list[str]:
+    return [f"{namespace}/*" for namespace in sorted(namespaces, key=natural)]
 
 
 def _is_by_pod(answer: Answer) -> bool:

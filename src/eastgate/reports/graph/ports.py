@@ -64,6 +64,16 @@ def is_subset(ports: PortSet, others: PortSet) -> bool:
     return union([*ports, *others]) == others
 
 
+def port_set_of(bundle: Bundle) -> PortSet:
+    """Return the ports of a bundle that `with_ports` made."""
+    numbers = [(port, port) for port in bundle.ports]
+    if not bundle.other_ports:
+        return union(numbers)
+    if bundle.port_ranges:
+        return union([*numbers, *bundle.port_ranges])
+    return _without(_EVERY, bundle.closed_ports)
+
+
 def _listed(ports: PortSet) -> tuple[int, ...] | None:
     """Return ports one by one; None where they are too many."""
     if sum(last - first + 1 for first, last in ports) > _FEW:

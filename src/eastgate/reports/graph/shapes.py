@@ -38,6 +38,7 @@ svg { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 .cell-deny text { fill: #b71c1c; }
 .cell-depends rect { fill: #fff3e0; stroke: #b26a00; stroke-width: 1.4; stroke-dasharray: 3 2; }
 .cell-depends text { fill: #7a4700; }
+g[data-open] rect { stroke: #c62828; stroke-width: 2.6; }
 .on { stroke: #78909c; stroke-width: 2.2; }
 """.strip()
 

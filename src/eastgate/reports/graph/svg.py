@@ -49,10 +49,10 @@ def _legend(picture: Picture, notes: Sequence[str], *, is_dense: bool) -> Iterat
     if any(bundle.verdict is ReachVerdict.DENY for bundle in graph.bundles):
         kinds.append(("deny", "denied", ""))
     has_open = any(picture.is_open(name, entry.target) for entry in picture.entries for name in entry.sources)
-    if has_open and not is_dense:
+    if has_open:
         kinds.append(("allow", "from anyone, from outside the namespace", ' data-open=""'))
     for verdict, words, is_open in kinds:
-        square = f'<g class="cell-{verdict}"><rect rx="3" {box(x + 9, 12, 16, 16)}/></g>'
+        square = f'<g class="cell-{verdict}"{is_open}><rect rx="3" {box(x + 9, 12, 16, 16)}/></g>'
         yield square if is_dense else f'<path class="edge {verdict}"{is_open} d="M{x} 20h34"/>'
         yield text(x + 42, 24, words, "legend")
         x += 60 + 7 * len(words)

@@ -11,7 +11,7 @@ from textwrap import wrap
 from eastgate.diagnostics.printable import printable
 from eastgate.reports.columns import Line, Lines, columns, lay_out
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind
-from eastgate.reports.graph.words import limit, natural, ports_of, rule_lines, sources_of
+from eastgate.reports.graph.words import caller_names, is_wide, limit, natural, ports_of, rule_lines, target_names
 
 _MOST_NAMES = 6  # in one cell
 _MOST_LINES = 12  # of conditions in one cell
@@ -33,16 +33,18 @@ _FIELDS = (
 )
 
 
-def to_text(graph: Graph, *, why: bool = False, width: int | None = None, color: bool = False) -> str:
-    """Render a graph as a table, a row for each bundle of edges."""
+def to_text(
+    graph: Graph, *, why: bool = False, width: int | None = None, color: bool = False, full: bool = False
+) -> str:
+    """Render a graph as a table, a row for each bundle of edges. `full`: cells name everything, however much it is."""
     headers = ["FROM", "TO", "PORT", "VERDICT", "IF", "BY"]
-    rows = [_row(bundle, graph) for bundle in list_rows(graph)]
+    rows = [_row(bundle, graph, full=full) for bundle in list_rows(graph)]
     kept = [at for at, header in enumerate(headers) if header != "BY" or why]
     if not any(row[4] for row in rows):
         kept.remove(4)
     lines: list[Line] = columns([headers[at] for at in kept], [[row[at] for at in kept] for row in rows])
     lines = lines or ["nobody can reach anything that is asked about"]
-    lines += list_sections(graph)
+    lines += list_sections(graph, full=full)
     lines += [f"note: {note}" for note in graph.notes]
     return "\n".join(lay_out(lines, width, color=color))
 
@@ -64,38 +66,48 @@ def list_rows(graph: Graph) -> Iterator[Bundle]:
             yield bundle
 
 
-def list_sections(graph: Graph) -> Iterator[str]:
+def list_sections(graph: Graph, *, full: bool = False) -> Iterator[str]:
     """Yield the workloads that no policy protects, and those that may connect to any address."""
     pods = [node for node in graph.nodes.values() if node.kind is NodeKind.POD]
     bare = [node.id for node in pods if not node.is_protected]
     if bare:
-        yield f"not protected by any policy: {_list(bare, pods)}"
+        yield f"not protected by any policy: {_list(bare, pods, full=full)}"
     free = [name for bundle in graph.bundles if bundle.is_open_egress for name in bundle.sources]
     if free:
-        yield f"egress to any address outside the cluster: {_list(free, pods)}"
+        yield f"egress to any address outside the cluster: {_list(free, pods, full=full)}"
 
 
-def _list(names: Sequence[str], pods: Sequence[GraphNode]) -> str:
-    if len(names) == len(pods) and len(names) > _MOST_NAMES:
+def _list(names: Sequence[str], pods: Sequence[GraphNode], *, full: bool) -> str:
+    if len(names) == len(pods) and len(names) > _MOST_NAMES and not full:
         return f"all {len(names)} workloads"
     keys = [name.partition(":")[2] for name in sorted(names, key=natural)]
-    return ", ".join(limit(keys, 2 * _MOST_NAMES))
+    return ", ".join(_limit(keys, 2 * _MOST_NAMES, full=full))
 
 
-def _row(bundle: Bundle, graph: Graph) -> list[Lines]:
-    to = limit(bundle.targets, _MOST_NAMES)
+def _limit(texts: Sequence[str], most: int, *, full: bool) -> list[str]:
+    """Return the first of some texts, and how many more there are, and how to see them."""
+    limited = limit(texts, most)
+    return list(texts) if full else limited if len(limited) == len(texts) else [*limited[:-1], f"{limited[-1]} (-v)"]
+
+
+def _row(bundle: Bundle, graph: Graph, *, full: bool) -> list[Lines]:
+    callers = caller_names(bundle, graph)
+    if len(callers) > _MOST_NAMES:
+        callers.sort(key=lambda name: not is_wide(name, graph))  # the most important are not left out
+    to = _limit(target_names(bundle, graph), _MOST_NAMES, full=full)
     to += [f"  by {service}" for service in ([f"service:{bundle.service}"] if bundle.service else [])]
     to += [f"  -> {name}" for name in bundle.leads_to]
     conditions = [
         line for way in bundle.ways if way.condition and bundle.condition for line in wrap(way.condition, _WIDTH)
     ]
+    rules = [line for origin in bundle.deciders for line in rule_lines(origin)] or ["no policy"]
     return [
-        limit(sources_of(bundle, graph), _MOST_NAMES),
+        _limit(callers, _MOST_NAMES, full=full),
         to,
         [ports_of(bundle)],
         [bundle.verdict_text],
-        limit(conditions, _MOST_LINES),
-        limit([line for origin in bundle.deciders for line in rule_lines(origin)] or ["no policy"], _MOST_LINES),
+        _limit(conditions, _MOST_LINES, full=full),
+        _limit(rules, _MOST_LINES, full=full),
     ]
 
 

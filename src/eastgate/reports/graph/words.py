@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import PurePath
 
 from eastgate.ir import Origin, labels_of
 from eastgate.regexes import regex
 from eastgate.reports.effective.words import ports_text
-from eastgate.reports.graph.model import Bundle, Graph
+from eastgate.reports.graph.model import Bundle, Graph, NodeKind
 from eastgate.symbolic.cells import OTHER
 
 ANYONE = "anyone"
@@ -31,6 +32,32 @@ def sources_of(bundle: Bundle, graph: Graph) -> list[str]:
     if len(missing) <= _FEW and 2 * len(missing) <= len(chosen):
         return [f"{ANYONE} but {', '.join(missing)}"]
     return list(bundle.sources)
+
+
+def caller_names(bundle: Bundle, graph: Graph) -> list[str]:
+    """Return the callers of a row as tables name them: a workload that calls itself is another of its replicas."""
+    names = sources_of(bundle, graph)
+    is_workload = len(names) == 1 and names[0].startswith("pod:") and graph.by_pod
+    is_replica = is_workload and tuple(names) == bundle.targets and bundle.condition is None
+    return [f"{name} (another replica)" for name in names] if is_replica else names
+
+
+def target_names(bundle: Bundle, graph: Graph) -> list[str]:
+    """Return the destinations of a row as tables name them: many pods that are all of a namespace are `pod:NS/*`."""
+    homes: dict[str, set[str]] = defaultdict(set)
+    for node in graph.nodes.values() if graph.is_whole and len(bundle.targets) > _MANY else ():
+        if node.kind is NodeKind.POD:
+            homes[str(node.namespace)].add(node.id)
+    whole = {home: pods for home, pods in homes.items() if len(pods) > _FEW and pods.issubset(bundle.targets)}
+    covered = {name for pods in whole.values() for name in pods}
+    names = [f"pod:{home}/*" for home in whole] + [name for name in bundle.targets if name not in covered]
+    return sorted(names, key=natural)
+
+
+def is_wide(name: str, graph: Graph) -> bool:
+    """Return whether a name stands for callers of every namespace, or from outside the cluster."""
+    node = graph.nodes.get(name)
+    return node is None or node.kind is NodeKind.ANYONE or (node.namespace is None and node.kind is not NodeKind.SPIFFE)
 
 
 def ports_of(bundle: Bundle) -> str:

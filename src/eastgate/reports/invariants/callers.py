@@ -103,10 +103,12 @@ class CallerTest:
     def choose(self, sets: CallerSets, *, meant: bool) -> list[MeantCallers]:
         """Return the callers who are meant, or who are not; who may be either is returned. Raises TooManyLabels.
 
-        Callers with workloads come first, since they make the better examples.
+        Callers with workloads come first, since they make the better examples; then identities that have a name, and
+        callers without any.
         """
         chosen: list[CallerCell] = []
         without_pods: list[CallerCell] = []
+        unnamed: list[CallerCell] = []
         conditional: list[MeantCallers] = []
         for cell in sets.cells:
             counts = self._include_future or not self.is_future(cell, sets)
@@ -114,11 +116,12 @@ class CallerTest:
             if SOURCE_WORKLOAD in mentions(holds):
                 holds = both((holds, _one_of(self._workloads(cell))))
             if holds == ALWAYS:
-                (chosen if self._workloads(cell) else without_pods).append(cell)
+                is_named = isinstance(cell, IdentityCell | AccountsIn | Name | AnonymousCell)
+                (chosen if self._workloads(cell) else without_pods if is_named else unnamed).append(cell)
             elif holds != NEVER:
                 conditional.append(MeantCallers(sets.set_of((cell,)), holds))
-        plain = [MeantCallers(sets.set_of(cells), ALWAYS) for cells in (chosen, without_pods)]
-        return [each for each in (plain[0], *conditional, plain[1]) if each.callers]
+        first, *rest = (MeantCallers(sets.set_of(cells), ALWAYS) for cells in (chosen, without_pods, unnamed))
+        return [each for each in (first, *conditional, *rest) if each.callers]
 
     def pods_of(self, cell: CallerCell) -> list[str]:
         """Return the keys of the workloads of a cell."""

@@ -251,11 +251,13 @@ class StatementProof:
             own = OwnAccess.of(place, self._authority.world)
             fitting = requests_at(self._statement, place.entrance, own)
             others = self.others(own, search.test, search.reach.callers)
+            peers = search.reach.callers.set_of(search.test.only_pods(frozenset(place.members)))
             try:
-                for meant in callers:
-                    where, some = both((fitting, meant.where)), meant.callers & others
-                    for witness in witnesses(search.reach, place.entrance, some, where, allowed=self.breaks):
-                        yield place, witness
+                for some in (others & ~peers, others & peers):  # other replicas of what is called are poor examples
+                    for meant in callers:
+                        where, each = both((fitting, meant.where)), meant.callers & some
+                        for witness in witnesses(search.reach, place.entrance, each, where, allowed=self.breaks):
+                            yield place, witness
             except GaveUp:
                 self._doubt(f"there are too many cases to look at, at {place}")
 
@@ -301,10 +303,26 @@ class StatementProof:
         requests = self._statement.requests
         is_http = requests.is_http or requests.tools or requests.mcp_methods
         may_be_bytes = self.breaks and not is_http and place.destination.kind is DestinationKind.POD
-        for question in self._questions(place, witness):
-            if may_be_bytes and question.is_http:
-                yield replace(question, method=None, path=None, host=None, headers=None, claims=None)
-            yield question
+        for asked in self._questions(place, witness):
+            for question in (*self._from_pods(asked, place), asked):
+                if may_be_bytes and question.is_http:
+                    yield replace(question, method=None, path=None, host=None, headers=None, claims=None)
+                yield question
+
+    def _from_pods(self, question: Question, place: Covered) -> Iterator[Question]:
+        """Yield a question of an account as one of a pod of it, where policies or the statement select pods.
+
+        It is not the pod that is called, so that nobody takes it for access of a pod to itself.
+        """
+        kind, _, account = question.source.partition(":")
+        groups = self._statement.callers.of, self._statement.callers.without
+        is_by_pod = self._authority.engine.has_network_policies or any(group.pods is not None for group in groups)
+        if kind != "sa" or not is_by_pod:
+            return
+        pods = (pod for pod in self._authority.world.workloads.values() if pod.is_pod and pod.key not in place.members)
+        caller = next((pod for pod in pods if f"{pod.namespace}/{pod.service_account}" == account), None)
+        if caller is not None:
+            yield replace(question, source=f"pod:{caller.key}")
 
     def _questions(self, place: Covered, witness: Witness) -> Iterator[Question]:
         """Yield ways to ask about a request. Authorizers that are evaluated here answer by themselves."""
