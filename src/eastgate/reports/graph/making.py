@@ -62,7 +62,8 @@ def _by_pod(surveyed: Survey, *, why: bool, each: bool = False) -> Graph:
     used = dict.fromkeys(name for bundle in merged for name in (*bundle.sources, *bundle.targets))
     if surveyed.selection.is_everything:
         used |= dict.fromkeys(surveyed.targets)
-    return Graph(_with_protection(surveyed, {name: known[name] for name in used}), tuple(merged), by_pod=True)
+    nodes = _with_protection(surveyed, {name: known[name] for name in used})
+    return Graph(nodes, tuple(merged), surveyed.everybody, by_pod=True)
 
 
 def _workloads(surveyed: Survey) -> dict[str, GraphNode]:
