@@ -302,6 +302,22 @@ def test_a_name_inside_the_cluster_is_no_host_outside(cli: Cli, folder: Path, ho
     assert f"write --to service:{service}\n" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("host", "help_"),
+    [
+        ("10.2.3.4", "write --to ip:10.2.3.4"),
+        ("2001:db8::1", "write --to ip:2001:db8::1"),
+        ("example.com:8443", "write --to host:example.com --port 8443"),
+        ("https://example.com/pay", "write --to host:example.com"),
+        ("*.example.com", "write --to host:<name>"),
+    ],
+)
+def test_what_is_no_name_of_a_host_is_an_error_that_helps(cli: Cli, folder: Path, host: str, help_: str) -> None:
+    result = cli("check", *write(folder, RULES), "--from", "pod:shop/web", "--to", f"host:{host}")
+    assert result.exit_code == 2
+    assert f"{help_}\n" in result.stderr
+
+
 def test_the_address_of_a_service_is_the_service(cli: Cli, folder: Path) -> None:
     manifests = POD.replace("PORTS", HTTP).replace(
         "selector: {app: web}, ports", "clusterIP: 10.96.0.7, selector: {app: web}, ports"

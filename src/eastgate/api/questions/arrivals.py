@@ -38,6 +38,7 @@ from eastgate.cluster.question import Question
 from eastgate.cluster.targets import BackendNamed, HostNamed
 from eastgate.diagnostics import did_you_mean
 from eastgate.ir import Answer, Known, PolicyRef, Predicate, Request, Unroutable
+from eastgate.ir.addresses import parse_address
 from eastgate.ir.attributes import (
     ADDRESS,
     APPLICATION,
@@ -61,6 +62,7 @@ from eastgate.ir.hosts import comparable_host
 from eastgate.ir.labels import Selector
 from eastgate.ir.paths import is_canonical, sent_path
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 from eastgate.settings import Settings
 from eastgate.unread import Callers
 
@@ -71,6 +73,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
 
+_DNS_NAME = regex(r"[\w-]+(\.[\w-]+)*\.?")
+_IN_URL = regex(r"([a-z]+://)?(?P<name>[\w-]+(\.[\w-]+)*\.?)(:(?P<port>\d{1,5}))?(/.*)?")
 _MOST_ENDS = 65_536  # that are remembered
 _MOST_ROUTED, _LONGEST = 4096, 512  # requests at gateways whose ways are remembered, and characters of what they say
 ASKED_ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute")  # that requests can be asked about
@@ -448,11 +452,26 @@ def _port(question: Question) -> Values:
 
 
 def _outside(question: Question, to: ends.Host, world: World, settings: Settings) -> EntryPoint:
-    """Return a host outside of the cluster, at an unknown address. Raises QuestionError for a name inside."""
+    """Return a host outside of the cluster, at an unknown address. Raises QuestionError for a name inside, or none."""
+    if _is_address(to.value):
+        raise QuestionError(BAD_DESTINATION, f"{to} is an address", f"write --to ip:{to.value}")
+    if _DNS_NAME.fullmatch(to.value) is None:
+        parts = _IN_URL.fullmatch(to.value)
+        port = f" --port {parts['port']}" if parts is not None and parts["port"] else ""
+        help_ = f"write --to host:{parts['name']}{port}" if parts is not None else "write --to host:<name>"
+        raise QuestionError(BAD_DESTINATION, f"{to} is not the name of a host", help_)
     own = _service_named(to.value, world, settings)
     if own is not None:
         raise QuestionError(BAD_DESTINATION, f"{to} is a name inside the cluster", f"write --to service:{own}")
     return EntryPoint(to, (), {**_port(question), SERVICE: None, DESTINATION_DOMAIN: comparable_host(to.value)})
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parse_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _service_named(host: str, world: World, settings: Settings) -> str | None:
