@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 from eastgate.api.questions import ends
 from eastgate.api.questions.codes import (
     BAD_ATTRIBUTE,
-    BAD_DESTINATION,
     BAD_SOURCE,
     NOT_DECLARED,
     NOTHING_BEHIND,
@@ -17,6 +16,7 @@ from eastgate.api.questions.codes import (
 )
 from eastgate.api.questions.derived import address_of, transport_of
 from eastgate.api.questions.ends import destination_of, source_of
+from eastgate.api.questions.hosts import check_host
 from eastgate.api.questions.values import host_values, request_values
 from eastgate.cluster import (
     Gateway,
@@ -38,7 +38,6 @@ from eastgate.cluster.question import Question
 from eastgate.cluster.targets import BackendNamed, HostNamed
 from eastgate.diagnostics import did_you_mean
 from eastgate.ir import Answer, Known, PolicyRef, Predicate, Request, Unroutable
-from eastgate.ir.addresses import parse_address
 from eastgate.ir.attributes import (
     ADDRESS,
     APPLICATION,
@@ -62,7 +61,6 @@ from eastgate.ir.hosts import comparable_host
 from eastgate.ir.labels import Selector
 from eastgate.ir.paths import is_canonical, sent_path
 from eastgate.records import dataclass
-from eastgate.regexes import regex
 from eastgate.settings import Settings
 from eastgate.unread import Callers
 
@@ -73,8 +71,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Values: TypeAlias = Mapping[Attribute, Known]
 
-_DNS_NAME = regex(r"[\w-]+(\.[\w-]+)*\.?")
-_IN_URL = regex(r"([a-z]+://)?(?P<name>[\w-]+(\.[\w-]+)*\.?)(:(?P<port>\d{1,5}))?(/.*)?")
 _MOST_ENDS = 65_536  # that are remembered
 _MOST_ROUTED, _LONGEST = 4096, 512  # requests at gateways whose ways are remembered, and characters of what they say
 ASKED_ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute")  # that requests can be asked about
@@ -453,37 +449,8 @@ def _port(question: Question) -> Values:
 
 def _outside(question: Question, to: ends.Host, world: World, settings: Settings) -> EntryPoint:
     """Return a host outside of the cluster, at an unknown address. Raises QuestionError for a name inside, or none."""
-    if _is_address(to.value):
-        raise QuestionError(BAD_DESTINATION, f"{to} is an address", f"write --to ip:{to.value}")
-    if _DNS_NAME.fullmatch(to.value) is None:
-        parts = _IN_URL.fullmatch(to.value)
-        port = f" --port {parts['port']}" if parts is not None and parts["port"] else ""
-        help_ = f"write --to host:{parts['name']}{port}" if parts is not None else "write --to host:<name>"
-        raise QuestionError(BAD_DESTINATION, f"{to} is not the name of a host", help_)
-    own = _service_named(to.value, world, settings)
-    if own is not None:
-        raise QuestionError(BAD_DESTINATION, f"{to} is a name inside the cluster", f"write --to service:{own}")
+    check_host(to, world, settings)
     return EntryPoint(to, (), {**_port(question), SERVICE: None, DESTINATION_DOMAIN: comparable_host(to.value)})
-
-
-def _is_address(text: str) -> bool:
-    try:
-        parse_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _service_named(host: str, world: World, settings: Settings) -> str | None:
-    """Return the key of the Service that a DNS name of the cluster means; None for a name outside.
-
-    Pods resolve `name`, `name.namespace`, and both with `.svc` and the domain of the cluster behind.
-    """
-    name = host.lower().rstrip(".")
-    ends_inside = next((end for end in (f".svc.{settings.cluster_domain}", ".svc") if name.endswith(end)), None)
-    labels = name.removesuffix(ends_inside or "").split(".")
-    key = f"{labels[-1]}/{labels[-2]}" if len(labels) > 1 else f"NAMESPACE/{name}"
-    return key if ends_inside is not None or len(labels) == 1 or key in world.services else None
 
 
 def _at_host(question: Question, to: ends.AuthConfig | ends.Host, hosts: HostIndex) -> EntryPoint:
