@@ -126,6 +126,29 @@ def test_explain_shows_the_rule_that_lacks_only_a_method_with_one_caret(cli: Cli
     assert said.count(" ^") == 1
 
 
+def test_a_rule_that_denies_what_is_no_http_is_said_to_do_that(cli: Cli, folder: Path) -> None:
+    admin = """---
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: no-admin, namespace: shop}
+spec: {action: DENY, rules: [{to: [{operation: {paths: [/admin]}}]}]}
+"""
+    words = "--from sa:shop/cart --to service:shop/web --port 80"
+    _, said = ask(cli, write(folder, RULES + admin), words, "explain")
+    assert "AuthorizationPolicy/shop/no-admin rule 0 denies connections without HTTP:\n" in said
+    _, said = ask(cli, write(folder, RULES + admin), f"{words} --method GET --path /admin", "explain")
+    assert "AuthorizationPolicy/shop/no-admin rule 0 denies:\n" in said
+    tokens = """---
+apiVersion: security.istio.io/v1
+kind: RequestAuthentication
+metadata: {name: jwt, namespace: shop}
+spec: {jwtRules: [{issuer: "https://issuer.example", jwksUri: "https://issuer.example/jwks"}]}
+"""
+    said = ask(cli, write(folder, tokens), words, "explain")[1]
+    assert said.startswith("DEPENDS")
+    assert "without HTTP" not in said
+
+
 @pytest.mark.parametrize(
     ("policies", "words", "answer", "status"),
     [
