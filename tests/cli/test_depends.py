@@ -126,6 +126,29 @@ def test_explain_shows_the_rule_that_lacks_only_a_method_with_one_caret(cli: Cli
     assert said.count(" ^") == 1
 
 
+def test_a_rule_that_denies_what_is_no_http_is_said_to_do_that(cli: Cli, folder: Path) -> None:
+    admin = """---
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: no-admin, namespace: shop}
+spec: {action: DENY, rules: [{to: [{operation: {paths: [/admin]}}]}]}
+"""
+    words = "--from sa:shop/cart --to service:shop/web --port 80"
+    _, said = ask(cli, write(folder, RULES + admin), words, "explain")
+    assert "AuthorizationPolicy/shop/no-admin rule 0 denies connections without HTTP:\n" in said
+    _, said = ask(cli, write(folder, RULES + admin), f"{words} --method GET --path /admin", "explain")
+    assert "AuthorizationPolicy/shop/no-admin rule 0 denies:\n" in said
+    tokens = """---
+apiVersion: security.istio.io/v1
+kind: RequestAuthentication
+metadata: {name: jwt, namespace: shop}
+spec: {jwtRules: [{issuer: "https://issuer.example", jwksUri: "https://issuer.example/jwks"}]}
+"""
+    said = ask(cli, write(folder, tokens), words, "explain")[1]
+    assert said.startswith("DEPENDS")
+    assert "without HTTP" not in said
+
+
 @pytest.mark.parametrize(
     ("policies", "words", "answer", "status"),
     [
@@ -300,6 +323,22 @@ def test_a_name_inside_the_cluster_is_no_host_outside(cli: Cli, folder: Path, ho
     result = cli("check", *write(folder, RULES), "--from", "pod:shop/web", "--to", f"host:{host}")
     assert result.exit_code == 2
     assert f"write --to service:{service}\n" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("host", "help_"),
+    [
+        ("10.2.3.4", "write --to ip:10.2.3.4"),
+        ("2001:db8::1", "write --to ip:2001:db8::1"),
+        ("example.com:8443", "write --to host:example.com --port 8443"),
+        ("https://example.com/pay", "write --to host:example.com"),
+        ("*.example.com", "write --to host:<name>"),
+    ],
+)
+def test_what_is_no_name_of_a_host_is_an_error_that_helps(cli: Cli, folder: Path, host: str, help_: str) -> None:
+    result = cli("check", *write(folder, RULES), "--from", "pod:shop/web", "--to", f"host:{host}")
+    assert result.exit_code == 2
+    assert f"{help_}\n" in result.stderr
 
 
 def test_the_address_of_a_service_is_the_service(cli: Cli, folder: Path) -> None:

@@ -130,3 +130,38 @@ spec:
     data = json.loads(cli("graph", shop, str(tmp_path), "-o", "json").stdout)
     assert not [edge for edge in data["edges"] if edge["to"] == "pod:shop/cart"]
     assert "cannot be read" in data["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("kubectl", "plain"),
+    [
+        ("--from sa/shop/web --to pod/shop/cart", "--from sa:shop/web --to pod:shop/cart"),
+        ("--from serviceaccount:shop/web --to deploy/shop/cart", "--from sa:shop/web --to pod:shop/cart"),
+        ("--to svc/shop/cart", "--to service:shop/cart"),
+        ("-n shop --from sa:web --to svc/cart", "-n shop --from sa:shop/web --to service:shop/cart"),
+        ("--to po/shop/*", "--to pod:shop/*"),
+        ("--to deploy/shop/payments --port http", "--to pod:shop/payments --port 8443"),
+        ("--to svc/shop/cart --port http", "--to service:shop/cart --port 8080"),
+    ],
+)
+def test_callers_destinations_and_ports_may_be_written_as_kubectl_writes_them(
+    cli: Cli, shop: str, kubectl: str, plain: str
+) -> None:
+    shown, expected = cli("graph", "-f", shop, *kubectl.split()), cli("graph", "-f", shop, *plain.split())
+    assert expected.exit_code == 0
+    assert (shown.exit_code, shown.output) == (0, expected.output)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--port htps --to pod:shop/payments", "they have http (8443), metrics (9090)"),
+        ("--port http", "several ports have the name `http`"),
+        ("--port 0", "write a number from 1 to 65535"),
+        ("--port 65536", "write a number from 1 to 65535"),
+    ],
+)
+def test_a_port_that_is_none_is_an_error_that_helps(cli: Cli, shop: str, words: str, message: str) -> None:
+    result = cli("graph", "-f", shop, *words.split())
+    assert result.exit_code == 2
+    assert message in result.stderr

@@ -238,7 +238,8 @@ def test_a_description_fits_a_terminal_and_says_the_same(where: str, kind: str, 
     lines = description.lines(width=width)
     assert max(map(len, lines)) <= width
     assert "".join("".join(lines).split()) != ""
-    assert sorted("".join("".join(lines).split())) == sorted("".join("".join(description.lines()).split()))
+    said, whole = (sorted("".join("".join(each).split()).replace(",", "")) for each in (lines, description.lines()))
+    assert said == whole  # commas separate callers that stand above what they may do
 
 
 def test_verdicts_and_actions_have_colors() -> None:

@@ -109,6 +109,7 @@ TEXTS: list[tuple[Predicate, str]] = [
     (And((GET, Not(path("/admin")))), "GET except /admin*"),
     (And((path("/a"), Not(Is(REFUSED_PATH, Present())))), "/a*"),
     (And((Not(path("/a")), Not(path("/b")))), "paths except /a*, /b*"),
+    (And((Not(path("/a")), Not(And((GET, path("/b")))))), "requests except /a* and GET /b*"),
     (Or((GET, And((path("/a"), Not(path("/a/b")))))), "GET, or /a* except /a/b*"),
     (Not(Not(path("/a"))), "/a*"),
     (And((HTTP, Not(And((HTTP, Not(path("/a"))))))), "/a*"),
@@ -142,6 +143,7 @@ TEXTS: list[tuple[Predicate, str]] = [
         "addresses in 10.0.0.0/8 except 10.1.0.0/16",
     ),
     (And((Is(TRANSPORT, OneOf(frozenset({"TCP"}))), Is(PORT, OneOf(frozenset({5432}))))), "port 5432"),
+    (Is(PORT, OneOf(frozenset({9187, 80, 10000}))), "port 80, 9187, 10000"),
     (And((Is(TRANSPORT, OneOf(frozenset({"UDP"}))), Is(PORT, OneOf(frozenset({53}))))), "port 53/UDP"),
 ]
 
@@ -181,8 +183,7 @@ def test_a_pod_under_network_policies_is_described_by_pods_on_one_screen(cluster
     table = [" ".join(line.split()) for line in lines[lines.index("Effective:") + 2 :]]
     assert table == [
         "pods with app=migrate in data 5432 allow NetworkPolicy/data/postgres rule 0",
-        "manifests.yaml:85",
-        "pods with app=orders in shop",
+        "pods with app=orders in shop manifests.yaml:85",
         "anything else deny no rule of NetworkPolicy/data/postgres allows it",
     ]
 
@@ -238,7 +239,33 @@ def test_callers_with_equal_verdicts_share_a_row_and_all_accounts_of_a_namespace
     ]
     cluster.verbose = True
     (exact,) = describe(cluster, "pod", "shop/reports", None)
-    assert sum("any other" in line for line in exact.lines()) > 1
+    assert "sa:data/*" not in exact.lines()[exact.lines().index("Effective:") + 2]
+
+
+def test_rules_of_network_policies_say_peers_and_ports_once() -> None:
+    text = """
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: many, namespace: data}
+spec:
+  podSelector: {}
+  ingress:
+  - from: [{namespaceSelector: {matchLabels: {team: shop}}}, {podSelector: {matchLabels: {app: backup}}}]
+    ports: [{port: 5432}]
+  - from: [{podSelector: {}}]
+    ports: [{port: 53, protocol: UDP}, {port: sql}, {port: 9187}]
+  - {}
+  egress: []
+  policyTypes: [Ingress, Egress]
+"""
+    (found,) = describe(cluster_of(f"{APP}---{text}"), "networkpolicy", "many", None)
+    lines = found.lines()
+    assert [" ".join(line.split()[2:-1]) for line in lines[lines.index("Rules:") + 1 : lines.index("Affects:")]] == [
+        "ingress: port 5432 and (namespaces with team=shop or pods with app=backup in data)",
+        "ingress: pods in data and (port 53/UDP or port 9187, sql)",
+        "ingress: anything",
+        "egress: nothing is allowed",
+    ]
 
 
 def test_a_layer_that_no_policy_targets_is_for_verbose_descriptions_where_others_have_policies() -> None:

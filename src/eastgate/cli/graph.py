@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import click
 
-from eastgate.api.questions import QuestionError
+from eastgate.api.questions import QuestionError, ends
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, completeness, namespace_option
 from eastgate.cli.options import inspecting_options, strict_option
@@ -20,6 +20,7 @@ from eastgate.reports.graph import FORMATS, GraphSelection, Grouping, Survey, ma
 from eastgate.reports.graph.making import MOST_NODES
 from eastgate.reports.graph.notes import list_notes, mark_doubts
 from eastgate.reports.graph.rendering import PICTURES
+from eastgate.reports.graph.selection import port_of
 from eastgate.reports.graph.text import to_text
 from eastgate.reports.graph.unused import find_unused, unused_text
 
@@ -48,7 +49,7 @@ _EXIT = (
     shell_complete=complete.destinations,
     help="Only these destinations: pod:NS/NAME, service:.., gateway:.., backend:.., namespace:NS; `*` likewise.",
 )
-@click.option("--port", type=click.IntRange(1, 65535), help="Only this port.")
+@click.option("--port", metavar="PORT", help="Only this port: its number, or its name at the destinations.")
 @namespace_option
 @click.option("--tool", metavar="NAME", help="Only calls of this MCP tool.")
 @click.option("--external", is_flag=True, help="Only what can come from outside: no identity, or none of this cluster.")
@@ -82,26 +83,38 @@ def graph(
     if options["unused"]:
         _show_unused(cluster, output)
         return
-    port, namespace, tool = options["port"], options["namespace"], options["tool"]
+    port, namespace, tool, by = options["port"], options["namespace"], options["tool"], options["by"]
+    namespace = namespace if isinstance(namespace, str) else None
     selection = GraphSelection(
-        sources,
-        targets,
-        port if isinstance(port, int) else None,
-        namespace if isinstance(namespace, str) else None,
+        tuple(_node_name(name, namespace) for name in sources),
+        tuple(_node_name(name, namespace) for name in targets),
+        None,
+        namespace,
         tool if isinstance(tool, str) else None,
         external=bool(options["external"]),
         denied=bool(options["denied"]),
         near=bool(options["near"]),
         exact=bool(options["verbose"]),
     )
-    by = options["by"]
     try:
         with no_collection():
+            if isinstance(port, str):
+                selection = replace(selection, port=port_of(port, selection, cluster.authority.world))
             surveyed = survey(cluster.authority, selection)
             _show(cluster, surveyed, Grouping(by) if isinstance(by, str) else None, output, why=bool(options["why"]))
     except QuestionError as error:
         fail([error.diagnostic], form)
     sys.exit(completeness(cluster, surveyed.points))
+
+
+def _node_name(name: str, namespace: str | None) -> str:
+    """Return a name as graphs have it, for the names that kubectl takes; without a namespace it has that of `-n`."""
+    kind, colon, rest = ends.canonical(name).partition(":")
+    if not colon or kind not in ends.NAMESPACED:
+        return name
+    if namespace is not None and "/" not in rest:
+        rest = f"{namespace}/{rest}"
+    return f"{ends.Pod.kind if kind in ends.WORKLOADS else kind}:{rest}"
 
 
 def _show(cluster: Cluster, surveyed: Survey, by: Grouping | None, output: str, *, why: bool) -> None:

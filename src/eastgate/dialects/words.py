@@ -34,12 +34,16 @@ class DescribedTarget:
 
 @dataclass(frozen=True, slots=True)
 class DescribedRule:
-    """A rule: what it does where all conditions that it `asks` hold, and where it is written."""
+    """A rule: what it does where all conditions that it `asks` hold, and where it is written.
+
+    `about` is the part of the traffic that it is about, if it is not about all.
+    """
 
     does: str
     asks: tuple[str | Predicate, ...]
     origin: Origin | None
     span: Span | None
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from eastgate.ir import (
     AllowAny,
     And,
     Answer,
+    AnyAccount,
     Ask,
     AskAll,
     Between,
@@ -245,6 +246,10 @@ def _in(matcher: Matcher, value: Value) -> bool:
             stem, name = str(value)[: str(value).rfind("/") + 1], str(value).split("/")[-1]
             is_name = re.fullmatch("[A-Za-z0-9._-]+", name) is not None and name not in (".", "..")
             return stem == f"spiffe://{trust_domain}/ns/{namespace}/sa/" and is_name and len(str(value)) <= 2048
+        case AnyAccount(trust_domain):
+            namespace = str(value).removeprefix(f"spiffe://{trust_domain}/ns/").split("/")[0]
+            is_name = re.fullmatch("[A-Za-z0-9._-]+", namespace) is not None and namespace not in (".", "..")
+            return is_name and _in(AccountsOf(trust_domain, namespace), value)
         case InNetwork(networks):
             at = parse_network(value)
             return any(at.subnet_of(n) for n in networks if n.version == at.version)  # type: ignore[arg-type]

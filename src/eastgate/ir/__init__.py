@@ -85,7 +85,7 @@ from eastgate.ir.rules import (
     rewrite_stage,
     rules_of,
 )
-from eastgate.ir.service_accounts import AccountsOf
+from eastgate.ir.service_accounts import AccountsOf, AnyAccount
 
 __all__ = [
     "ALWAYS",
@@ -97,6 +97,7 @@ __all__ = [
     "AllowAny",
     "And",
     "Answer",
+    "AnyAccount",
     "Ask",
     "AskAll",
     "AssumedConsent",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from eastgate.ir.addresses import Network, parse_address
 from eastgate.ir.labels import Selector, labels_of
-from eastgate.ir.service_accounts import AccountsOf
+from eastgate.ir.service_accounts import AccountsOf, AnyAccount
 from eastgate.records import dataclass
 
 Value = str | int
@@ -127,4 +127,4 @@ class Labelled:
         return str(self.selector)
 
 
-Matcher = OneOf | Prefix | Suffix | AccountsOf | InNetwork | Present | Between | Labelled
+Matcher = OneOf | Prefix | Suffix | AccountsOf | AnyAccount | InNetwork | Present | Between | Labelled

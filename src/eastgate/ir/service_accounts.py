@@ -61,3 +61,17 @@ class AccountsOf:
 
     def __str__(self) -> str:
         return f"any service account of namespace {self.namespace} in {self.trust_domain}"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyAccount:
+    """Matches every service account of one trust domain."""
+
+    trust_domain: str
+
+    def contains(self, value: str | int) -> bool:
+        """Return whether the value is the identity of such an account."""
+        return isinstance(value, str) and (account_of(value) or ())[:1] == (self.trust_domain,)
+
+    def __str__(self) -> str:
+        return f"any service account in {self.trust_domain}"

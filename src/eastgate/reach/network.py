@@ -37,6 +37,7 @@ from eastgate.ir import (
     ALWAYS,
     NEVER,
     AccountsOf,
+    AnyAccount,
     Chain,
     Computed,
     Effect,
@@ -51,7 +52,6 @@ from eastgate.ir import (
     Origin,
     Placement,
     Predicate,
-    Prefix,
     Present,
     Refusal,
     Request,
@@ -380,7 +380,7 @@ class NetworkReach:
         for namespace in self._world.namespaces_in_use():
             who = Is(IDENTITY, AccountsOf(self._settings.trust_domain, namespace))
             steps += self._steps_of_others(who, namespace, arrivals)
-        others = Is(IDENTITY, Prefix(f"spiffe://{self._settings.trust_domain}/ns/"))
+        others = Is(IDENTITY, AnyAccount(self._settings.trust_domain))
         steps += self._steps_of_others(others, _SOMEWHERE, arrivals)
         if workload.host_ip is not None:  # the node of a pod may always call it
             node = Is(ADDRESS, InNetwork((parse_network(workload.host_ip),)))

@@ -20,8 +20,8 @@ _VERDICT = regex(r"(?<![^\s])(allow|deny|ALLOW|DENY)\b")
 _TONED = ("VERDICT", "ACTION")  # columns whose cells begin with a verdict
 _VERDICTS = frozenset({"allow", "deny", "ALLOW", "DENY"})
 _LEAST = 10  # the narrowest that a column gets, if it has more to say
-_ENOUGH = 30  # the last column stands below the others where it has less
-_BELOW = "    "
+_ENOUGH = 30  # the first column stands above the others, or the last below them, where the last has less
+_ABOVE, _BELOW = "  ", "    "
 _BREAKS = regex(r"\S+\s*")
 
 
@@ -29,8 +29,8 @@ _BREAKS = regex(r"\S+\s*")
 class Grid:
     """Rows of cells, each of which may have several lines: the lines of a row stand side by side.
 
-    `least` are widths that columns have in any case where there is room. Where there is not, the last column is
-    continued below, or stands below the others as a whole.
+    `least` are widths that columns have in any case where there is room. Where there is not, the last column breaks its
+    lines. Where that is too narrow, the first column stands above the others; else the last stands below them.
     """
 
     headers: tuple[str, ...] | None
@@ -46,19 +46,41 @@ class Grid:
         room = width - len(self.indent) if width is not None else None
         if room is None or sum(natural) - self.gap <= room:
             return self._render([[[cell] for cell in row] for row in rows], natural, color)
-        *others, last = self._natural_widths(rows, ())
-        left = room - sum(others)
-        if left + self.gap < min(last, _ENOUGH):
-            return self._render_stacked(rows, room, color)
-        widths = [*others, left + self.gap]
-        return self._render(
-            [[*([cell] for cell in row[:-1]), break_line(row[-1], left)] for row in rows], widths, color
+        widths = self._widths_within(rows, room)
+        if widths is not None:
+            return self._render(_broken(rows, widths[-1] - self.gap), widths, color)
+        below = replace(
+            self,
+            headers=self.headers[1:] if self.headers is not None else None,
+            rows=tuple(row[1:] for row in self.rows),
+            indent=self.indent + _ABOVE,
         )
+        widths = below._widths_within([row[1:] for row in rows], room - len(_ABOVE)) if len(rows[0]) > 2 else None
+        if widths is not None:
+            return self._render_headed(below, widths, room, color)
+        return self._render_stacked(rows, room, color)
+
+    def _widths_within(self, rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
+        """Return widths that fit if the last column breaks its lines; None where that is too narrow to read."""
+        *others, last = self._natural_widths(rows, ())
+        left = room + self.gap - sum(others)
+        return [*others, left] if left >= min(last * 2 // 3, _ENOUGH) else None
 
     def _natural_widths(self, rows: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
         """Return the widths of the columns where there is room, with the gap behind each."""
         count = len(rows[0]) if rows else 0
         return [max([*least[at : at + 1], *(len(row[at]) + self.gap for row in rows)]) for at in range(count)]
+
+    def _render_headed(self, below: Grid, widths: Sequence[int], room: int, color: bool) -> list[str]:
+        """Render each row with its first cell above the others, which are a table of their own."""
+        lines: list[str] = []
+        headers = [[[header] for header in self.headers]] if self.headers is not None else []
+        for index, row in enumerate((*headers, *self.rows), 1 - len(headers)):
+            lines += [f"{self.indent}{line}" for line in break_line(_listed(row[0]), room) if line]
+            lines += below._render(
+                _broken(_flatten(None, [row[1:]]), widths[-1] - self.gap), widths, color, first=index
+            )
+        return lines
 
     def _render_stacked(self, rows: Sequence[Sequence[str]], room: int, color: bool) -> list[str]:
         """Render each row with its last cell below the others."""
@@ -104,6 +126,32 @@ def _flatten(headers: Sequence[Lines] | None, rows: Sequence[Sequence[Sequence[s
         for row in every
         for at in range(max(map(len, row), default=0))
     ]
+
+
+def _broken(rows: Sequence[Sequence[str]], width: int) -> list[list[Lines]]:
+    """Break the last cell of each row. Its lines go on beside rows that have no more than their first cell."""
+    broken: list[list[str]] = []
+    rest: Lines = []
+    for row in rows:
+        if rest and not any(row[1:]):
+            broken.append([*row[:-1], rest.pop(0)])
+            continue
+        broken += [[*[""] * (len(row) - 1), line] for line in rest]
+        first, *rest = break_line(row[-1], width)
+        broken.append([*row[:-1], first])
+    broken += [[*[""] * (len(rows[0]) - 1), line] for line in rest]
+    return [[[cell] for cell in row] for row in broken]
+
+
+def _listed(cell: Sequence[str]) -> str:
+    """Return the entries of a cell as one line. An entry goes on in lines that are indented."""
+    listed: Lines = []
+    for line in map(printable, cell):
+        if listed and line.startswith(" "):
+            listed[-1] += f" {line.strip()}"
+        else:
+            listed.append(line.strip())
+    return ", ".join(listed)
 
 
 def narrow(widths: Sequence[int], room: int, least: int) -> list[int]:

@@ -221,7 +221,7 @@ def _requests(parts: list[Predicate]) -> list[str]:
     if excepted:
         only_paths = all(METHOD not in mentions(part) for part in excepted)
         words += [] if words else ["paths" if only_paths else "requests"]
-        words.append(f"except {', '.join(map(_text, excepted))}")
+        words.append(f"except {(', ' if only_paths else ' and ').join(map(_text, excepted))}")
     return [" ".join(words)] if words else []
 
 
@@ -371,7 +371,12 @@ def _is_port(part: Predicate) -> bool:
 
 
 def _port_text(part: Predicate) -> str:
-    return ", ".join(map(_port_text, part.parts)) if isinstance(part, Or) else values_text(part)
+    if isinstance(part, Or):
+        return ", ".join(map(_port_text, part.parts))
+    assert isinstance(part, Is)  # noqa: S101 - callers have checked it
+    if isinstance(part.matcher, OneOf):
+        return ", ".join(map(str, sorted(part.matcher.values, key=lambda port: (isinstance(port, str), port))))
+    return str(part.matcher)
 
 
 def actual_text(values: Mapping[Attribute, Known | Unknown], asked: Collection[Attribute]) -> str:

@@ -79,7 +79,12 @@ class _Explanation:
                 yield f"  {printable(where)}: {self.verdict(allowed)}"
             yield ""
         if decision.outcome.rule is not None:
-            yield from self.deciding_rule(decision.outcome.rule)
+            about = (
+                " connections without HTTP"
+                if depends and decision.leaves_protocol_open and not decision.unknown
+                else ""
+            )
+            yield from self.deciding_rule(decision.outcome.rule, about)
             yield ""
         if allowed_with is not None and allowed_with[0].outcome.rule is not None:
             yield from self.rule_that_would_allow(*allowed_with)
@@ -147,11 +152,11 @@ class _Explanation:
                 text = json.dumps(content, ensure_ascii=False, default=str)
                 yield self.paint(f"          {part}: {text}", _DIM)
 
-    def deciding_rule(self, rule: Rule) -> Iterator[str]:
+    def deciding_rule(self, rule: Rule, about: str = "") -> Iterator[str]:
         origin = self.decision.origin or rule.origin
         span = origin.span
         does = "allows" if self.decision.allowed else "denies"
-        yield printable(f"{origin} {does}:")
+        yield printable(f"{origin} {does}{about}:")
         if span is None:
             return
         yield f"  --> {span}"

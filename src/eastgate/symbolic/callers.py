@@ -17,6 +17,7 @@ from eastgate.ir import (
     ALWAYS,
     NEVER,
     AccountsOf,
+    AnyAccount,
     Computed,
     Is,
     Matcher,
@@ -308,6 +309,8 @@ def _settle_identity(atom: Is, cell: CallerCell) -> Predicate:
             return NEVER  # whom an atom names has a cell
         case AccountsOf(domain, namespace):
             return ALWAYS if cell == AccountsIn(domain, namespace) else NEVER
+        case AnyAccount(domain):
+            return ALWAYS if isinstance(cell, AccountsIn | OtherAccounts) and cell.domain == domain else NEVER
         case Prefix(text) if text == SCHEME or _stem(cell).startswith(text):
             return ALWAYS
         case _:

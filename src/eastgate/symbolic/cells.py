@@ -14,6 +14,7 @@ from math import prod
 
 from eastgate.ir import (
     AccountsOf,
+    AnyAccount,
     Between,
     Computed,
     InNetwork,
@@ -28,7 +29,7 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import ADDRESSES, APPLICATION, PATHS, PORT, TRANSPORT, VICINITY, Attribute
 from eastgate.ir.paths import is_refused
-from eastgate.ir.service_accounts import has_accounts_path
+from eastgate.ir.service_accounts import has_accounts_path, service_account_id
 
 _MOST_CELLS = 20_000  # of one attribute
 _LAST_PORT = 65_535
@@ -140,6 +141,9 @@ def _texts(matchers: list[Matcher]) -> Iterator[str]:
     if accounts:
         fresh = _account_name(matchers)
         starts |= {m.prefix: fresh for m in accounts}
+    for matcher in matchers:
+        if isinstance(matcher, AnyAccount):
+            yield service_account_id(matcher.trust_domain, name := _account_name(matchers), name)
     for start, other in starts.items():
         for end in ["", *ends]:
             yield start + other + end

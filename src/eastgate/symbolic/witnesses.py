@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from eastgate.ir import (
     AccountsOf,
     And,
+    AnyAccount,
     Between,
     Chain,
     Effect,
@@ -36,6 +37,7 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import ADDRESSES, METHOD, PATH, PORT, Attribute
 from eastgate.ir.paths import is_refused
+from eastgate.ir.service_accounts import service_account_id
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.truth import truth
 
@@ -119,6 +121,8 @@ def _value(attribute: Attribute, matcher: Matcher) -> Known:
             value = f"{_STRANGER}{text}"
         case AccountsOf():
             value = f"{matcher.prefix}{_STRANGER}"
+        case AnyAccount(domain):
+            value = service_account_id(domain, _STRANGER, _STRANGER)
         case InNetwork(networks):
             value = str(networks[0].network_address) if networks else None
         case Present():

@@ -358,3 +358,14 @@ def _means(name: str, caller: str, *groups: str) -> bool:
     missing = name.partition(" but ")[2].split(", ")
     home = caller.removeprefix("pod:").partition("/")[0]
     return caller.startswith("pod:") and caller not in missing and f"{home}/*" not in missing
+
+
+def test_an_identity_that_is_no_account_is_no_pod_of_another_namespace() -> None:
+    name = "{key: kubernetes.io/metadata.name, operator: NotIn, values: [a]}"
+    peers = f"[{{namespaceSelector: {{matchExpressions: [{name}]}}}}]"
+    text = deployment("site", 8080) + network_policy("site", f"{{podSelector: {{}}, ingress: [{{from: {peers}}}]}}")
+    assert not any("outside" in line for line in rows(text)[:-1])
+    authority = authority_from(text)
+    for identity, allowed in {"ns/b/sa/c": True, "ns/b": False, "ns/b/sa/c/d": False}.items():
+        question = Question(f"spiffe://cluster.local/{identity}", "pod:books/site", 8080)
+        assert authority.decide(question).allowed is allowed

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 from eastgate.api.questions import ends
 from eastgate.api.questions.codes import (
     BAD_ATTRIBUTE,
-    BAD_DESTINATION,
     BAD_SOURCE,
     NOT_DECLARED,
     NOTHING_BEHIND,
@@ -17,6 +16,7 @@ from eastgate.api.questions.codes import (
 )
 from eastgate.api.questions.derived import address_of, transport_of
 from eastgate.api.questions.ends import destination_of, source_of
+from eastgate.api.questions.hosts import check_host
 from eastgate.api.questions.values import host_values, request_values
 from eastgate.cluster import (
     Gateway,
@@ -448,23 +448,9 @@ def _port(question: Question) -> Values:
 
 
 def _outside(question: Question, to: ends.Host, world: World, settings: Settings) -> EntryPoint:
-    """Return a host outside of the cluster, at an unknown address. Raises QuestionError for a name inside."""
-    own = _service_named(to.value, world, settings)
-    if own is not None:
-        raise QuestionError(BAD_DESTINATION, f"{to} is a name inside the cluster", f"write --to service:{own}")
+    """Return a host outside of the cluster, at an unknown address. Raises QuestionError for a name inside, or none."""
+    check_host(to, world, settings)
     return EntryPoint(to, (), {**_port(question), SERVICE: None, DESTINATION_DOMAIN: comparable_host(to.value)})
-
-
-def _service_named(host: str, world: World, settings: Settings) -> str | None:
-    """Return the key of the Service that a DNS name of the cluster means; None for a name outside.
-
-    Pods resolve `name`, `name.namespace`, and both with `.svc` and the domain of the cluster behind.
-    """
-    name = host.lower().rstrip(".")
-    ends_inside = next((end for end in (f".svc.{settings.cluster_domain}", ".svc") if name.endswith(end)), None)
-    labels = name.removesuffix(ends_inside or "").split(".")
-    key = f"{labels[-1]}/{labels[-2]}" if len(labels) > 1 else f"NAMESPACE/{name}"
-    return key if ends_inside is not None or len(labels) == 1 or key in world.services else None
 
 
 def _at_host(question: Question, to: ends.AuthConfig | ends.Host, hosts: HostIndex) -> EntryPoint:

@@ -189,7 +189,8 @@ _DESTINATIONS: dict[str, type[Pod | Service | Gateway | Route | Backend | AuthCo
     end.kind: end
     for end in (Pod, DeploymentPods, StatefulSetPods, DaemonSetPods, Service, Gateway, Route, Backend, AuthConfig)
 }
-_WORKLOADS: dict[str, type[Pod]] = {end.kind: end for end in (Pod, DeploymentPods, StatefulSetPods, DaemonSetPods)}
+WORKLOADS: dict[str, type[Pod]] = {end.kind: end for end in (Pod, DeploymentPods, StatefulSetPods, DaemonSetPods)}
+NAMESPACED = frozenset({ServiceAccount.kind, *_DESTINATIONS})
 _DEFAULT_NAMESPACE = Settings().namespace
 _ALIASES: dict[str, str] = {
     "svc": "service",
@@ -210,15 +211,14 @@ _ALIASES: dict[str, str] = {
 """The names that kubectl takes for a kind, and the one that questions have."""
 
 
-def _canonical(text: str) -> str:
+def canonical(text: str) -> str:
     """Return `kind:rest` for what kubectl writes as `kind/rest`, or with another name of the kind."""
     before_colon, colon, after = text.partition(":")
     if colon:
         return f"{_ALIASES[before_colon]}:{after}" if before_colon in _ALIASES else text
     kind, slash, rest = text.partition("/")
     kind = _ALIASES.get(kind, kind)
-    is_kind = kind in _DESTINATIONS or kind == ServiceAccount.kind
-    return f"{kind}:{rest}" if slash and is_kind else text
+    return f"{kind}:{rest}" if slash and kind in NAMESPACED else text
 
 
 def source_of(text: str, settings: Settings, *, in_namespace: bool = False) -> Source:
@@ -226,7 +226,7 @@ def source_of(text: str, settings: Settings, *, in_namespace: bool = False) -> S
 
     `in_namespace`: the namespace of the settings was given with the question, so that accounts without one have it.
     """
-    text = _canonical(text)
+    text = canonical(text)
     kind, _, rest = text.partition(":")
     match kind:
         case "anonymous" if text == ANONYMOUS:
@@ -241,8 +241,8 @@ def source_of(text: str, settings: Settings, *, in_namespace: bool = False) -> S
             return Address(rest)
         case "sa" if text != kind:
             return ServiceAccount(*_namespaced(text, BAD_SOURCE, settings, in_namespace=in_namespace))
-        case _ if kind in _WORKLOADS and text != kind:
-            return _WORKLOADS[kind](*_namespaced(text, BAD_SOURCE, settings))
+        case _ if kind in WORKLOADS and text != kind:
+            return WORKLOADS[kind](*_namespaced(text, BAD_SOURCE, settings))
     raise QuestionError(
         BAD_SOURCE,
         f"`{text}` is not a source",
@@ -253,7 +253,7 @@ def source_of(text: str, settings: Settings, *, in_namespace: bool = False) -> S
 
 def destination_of(text: str, settings: Settings) -> Destination:
     """Read what is called. Raises QuestionError where that is nothing."""
-    text = _canonical(text)
+    text = canonical(text)
     if text.startswith(Address.prefix):
         return Address(text.removeprefix(Address.prefix))
     if text.startswith(Host.prefix) and text != Host.prefix:

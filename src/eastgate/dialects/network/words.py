@@ -28,14 +28,14 @@ def _level(policy: NetworkPolicy) -> str:
 def _rules(policy: NetworkPolicy) -> Iterator[DescribedRule]:
     for direction in (Direction.INGRESS, Direction.EGRESS):
         if policy.isolates and not policy.rules.get(direction, ("not isolated",)):
-            yield DescribedRule("ISOLATE", (f"{direction}: nothing is allowed",), None, policy.span)
+            yield DescribedRule("ISOLATE", ("nothing is allowed",), None, policy.span, about=direction)
         for rule in policy.rules.get(direction, ()):
             yield _described(rule, direction)
 
 
 def _described(rule: NetworkRule, direction: Direction) -> DescribedRule:
     named = direction if rule.name is None else f"{direction} ({rule.name})"
-    return DescribedRule(rule.action, (named, rule.rule.when), rule.rule.origin, rule.rule.origin.span)
+    return DescribedRule(rule.action, (rule.rule.when,), rule.rule.origin, rule.rule.origin.span, about=named)
 
 
 def _targets(policy: NetworkPolicy) -> Sequence[DescribedTarget] | None:

@@ -215,7 +215,8 @@ def rules_in_words(policy: Policy, settings: Settings) -> list[RuleInWords]:
 
 def _rule(rule: DescribedRule, settings: Settings) -> RuleInWords:
     asks = (part if isinstance(part, str) else rule_text(part, settings) for part in rule.asks)
-    return RuleInWords(rule.does, " and ".join(asks), rule.origin, rule.span)
+    about = f"{rule.about}: " if rule.about else ""
+    return RuleInWords(rule.does, about + " and ".join(asks), rule.origin, rule.span)
 
 
 def count_rules(policy: Policy) -> int:

@@ -15,8 +15,9 @@ from eastgate.ir import (
     Present,
     Suffix,
     conjuncts,
+    mentions,
 )
-from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT
+from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, TRANSPORT
 from eastgate.reach.callers import CallerEntry, CallerKind, entry_of
 from eastgate.reach.requests import EffectiveMessage
 from eastgate.reports.conditions import condition_text, is_list, values_text
@@ -35,6 +36,8 @@ _OTHERS = {
 
 def rule_text(predicate: Predicate, settings: Settings) -> str:
     """Render what a rule asks for: the callers, the ports, and the rest."""
+    if TRANSPORT in mentions(predicate):  # a rule of the network: its ports are those of a transport
+        return condition_text(predicate, most=None)
     callers = CallerCells(settings)
     texts: list[str] = []
     rest: list[Predicate] = []

@@ -62,10 +62,11 @@ def _by_pod(surveyed: Survey, *, why: bool, each: bool = False) -> Graph:
     merged = [*merge_targets(found), *merge_targets(egress.bundles)]
     known = {**nodes_of(surveyed, merged), **rows.nodes, **new.nodes, **egress.nodes, **_workloads(surveyed)}
     used = dict.fromkeys(name for bundle in merged for name in (*bundle.sources, *bundle.targets))
-    if surveyed.selection.is_everything:
+    is_whole = surveyed.selection.is_everything
+    if is_whole:
         used |= dict.fromkeys(surveyed.targets)
     nodes = _with_protection(surveyed, {name: known[name] for name in used})
-    return Graph(nodes, tuple(merged), by_pod=True, is_whole=surveyed.selection.is_everything)
+    return Graph(nodes, tuple(merged), surveyed.everybody, by_pod=True, is_whole=is_whole)
 
 
 def _workloads(surveyed: Survey) -> dict[str, GraphNode]:

@@ -29,7 +29,7 @@ from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind, ReachVerdi
 from eastgate.reports.graph.ports import PortSet, is_subset, port_sets, union, with_ports
 from eastgate.reports.graph.reached import Reached, ReachOutcome, outcome_of, takes
 from eastgate.reports.graph.selection import facts_of
-from eastgate.reports.graph.words import ANYONE, labels_words, natural
+from eastgate.reports.graph.words import ANY_IDENTITY, ANYONE, labels_words, natural
 from eastgate.symbolic.callers import AccountsIn, IdentityCell
 from eastgate.symbolic.partial import Facts
 from eastgate.symbolic.simplify import negation
@@ -345,6 +345,8 @@ class PodRows:
         With it come the namespaces whose callers it leaves out though some of them may: these are named beside it.
         """
         missing = [caller for caller in everybody if caller not in alike]
+        if [caller.id for caller in missing] == ["anonymous"]:
+            return ANY_IDENTITY
         outsiders = [caller for caller in everybody if self._is_outsider(caller)]
         name = ANYONE
         if outsiders and set(outsiders) <= set(missing):

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+from eastgate.api.questions.codes import BAD_ATTRIBUTE, QuestionError
 from eastgate.cluster import World
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD
 from eastgate.records import dataclass
 from eastgate.reports.graph.model import GraphNode, NodeKind
+from eastgate.reports.graph.words import limit
 from eastgate.symbolic.partial import Facts
+
+_LAST_PORT = 65535
+_MOST_NAMES = 6  # of ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +80,36 @@ def facts_of(selection: GraphSelection) -> Facts:
 
 def _matches(node: GraphNode, names: Iterable[str]) -> bool:
     return any(fnmatchcase(node.id, name) or f"namespace:{node.namespace}" == name for name in names)
+
+
+# Ports
+
+
+def port_of(text: str, selection: GraphSelection, world: World) -> int:
+    """Return a port by its number, or by its name at the workloads that are asked about.
+
+    Raises QuestionError where none has it, or where it is several numbers.
+    """
+    if text.isascii() and text.isdecimal():
+        if 1 <= int(text) <= _LAST_PORT:
+            return int(text)
+        raise QuestionError(BAD_ATTRIBUTE, f"{text} is no port", f"write a number from 1 to {_LAST_PORT}, or a name")
+    behind = selection.behind(world)
+    chosen = [
+        pod
+        for pod in world.workloads.values()
+        if not selection.targets
+        or f"pod:{pod.key}" in behind
+        or any(
+            name == f"namespace:{pod.namespace}" or fnmatchcase(f"pod:{pod.key}", name) for name in selection.targets
+        )
+    ]
+    numbers = sorted({port.number for pod in chosen for port in pod.ports if port.name == text})
+    if len(numbers) == 1:
+        return numbers[0]
+    if numbers:
+        listed = ", ".join(map(str, numbers))
+        raise QuestionError(BAD_ATTRIBUTE, f"several ports have the name `{text}`", f"write one of {listed}")
+    names = sorted({f"{port.name} ({port.number})" for pod in chosen for port in pod.ports if port.name})
+    way_out = f"they have {', '.join(limit(names, _MOST_NAMES))}" if names else "give its number"
+    raise QuestionError(BAD_ATTRIBUTE, f"no destination has a port with the name `{text}`", way_out)

@@ -13,6 +13,7 @@ from eastgate.reports.graph.model import Bundle, Graph, NodeKind
 from eastgate.symbolic.cells import OTHER
 
 ANYONE = "anyone"
+ANY_IDENTITY = "any identity"
 _FEW = 3  # callers that are left out by name
 _NUMBERED = regex(r"(\D*)(\d*)")
 _MANY = 4  # callers that are listed rather than those who are missing
@@ -28,7 +29,7 @@ def sources_of(bundle: Bundle, graph: Graph) -> list[str]:
     if not missing:
         return [ANYONE]
     if missing == ["anonymous"]:
-        return ["any identity"]
+        return [ANY_IDENTITY]
     if len(missing) <= _FEW and 2 * len(missing) <= len(chosen):
         return [f"{ANYONE} but {', '.join(missing)}"]
     return list(bundle.sources)
