@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -179,3 +180,19 @@ def test_the_commands_say_it_and_keep_their_status(tmp_path: Path, command: str)
         "reason": "no rule allows it",
         "changes": True,
     }
+
+
+def test_lint_names_the_audited_policy_that_check_names_for_its_example(tmp_path: Path) -> None:
+    to_admin = policy(ISTIO, "DENY", DRY_RUN, "block").replace(
+        "from: [{source: {principals: [", "to: [{operation: {paths: ["
+    )
+    listed = policy(ISTIO, "ALLOW", DRY_RUN, "list")
+    text = "---".join([listed, to_admin.replace("cluster.local/ns/shop/sa/web", '"/admin*"')])
+    (tmp_path / "all.yaml").write_text(PODS + text)
+    command = ["-f", str(tmp_path), "--set", "istioDataPlane=sidecar"]
+    found = json.loads(CliRunner().invoke(main, ["lint", *command, "-o", "json"]).stdout)["findings"]
+    examples = {each["subjects"][0]: each["example"] for each in found if each["code"] == "EG6046"}
+    assert set(examples) == {"AuthorizationPolicy/shop/list", "AuthorizationPolicy/shop/block"}
+    for name, example in examples.items():
+        checked = CliRunner().invoke(main, shlex.split(example)[1:])
+        assert f"AUDIT  {name} would deny it" in checked.stdout, checked.stdout

@@ -11,12 +11,14 @@ from itertools import product
 from typing import Any
 
 from eastgate.api.auditing import Audited, Would, audited_by
+from eastgate.api.crossings import derivations_of, looked_at_by
 from eastgate.api.questions import Question, QuestionError
+from eastgate.api.questions.derived import derive_values, derived_among
 from eastgate.dialects import dialect_of
 from eastgate.dialects.linting import Finding, ReadingChoice, codes, enumerated, locating
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.engine.compiled import Program, compile_layers
-from eastgate.ir import Known, PolicyRef, Request, in_force
+from eastgate.ir import Known, Layer, PolicyRef, Request, in_force
 from eastgate.ir.attributes import ADDRESS, PORT, Attribute
 from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import readings_at
@@ -58,22 +60,24 @@ def _verdict(allowed: bool) -> str:
 
 def _difference(group: Group, other: Program, inventory: PolicyInventory) -> tuple[Question, bool] | None:
     """Find a question that the two programs decide differently, and return it with the present verdict."""
-    looked_at = frozenset[Attribute]().union(
-        *(layer.looks_at for layers in (group.layers, other.layers) for layer in layers)
-    )
+    layers = (*group.layers, *other.layers)
     program = inventory.program(group)
     for question, arrival in sample_questions(group, inventory):
-        request = _without_unknowns(arrival.request, looked_at)
+        request = _as_seen(question, arrival.request, layers)
         allowed = bool(program.decide(request) & 1)
         if bool(other.decide(request) & 1) is not allowed:
             return question, allowed
     return None
 
 
-def _without_unknowns(request: Request, looked_at: frozenset[Attribute]) -> Request:
-    """Take what the question leaves out as absent: an example is about one request."""
-    absent: dict[Attribute, Known] = dict.fromkeys(looked_at - request.values.keys() - {PORT, ADDRESS})
-    return Request({**request.values, **absent}, request.answers) if absent else request
+def _as_seen(question: Question, request: Request, layers: Sequence[Layer]) -> Request:
+    """Return a request as layers see it. What the question leaves out is absent: an example is about one request."""
+    looked_at = looked_at_by(layers)
+    values = {**request.values, **derive_values(question, derived_among(looked_at))}
+    for derivation in derivations_of(layers):
+        values |= derivation.derive(values, question.raw)
+    absent: dict[Attribute, Known] = dict.fromkeys(looked_at - values.keys() - {PORT, ADDRESS})
+    return Request({**values, **absent}, request.answers)
 
 
 # Audited policies
@@ -135,9 +139,8 @@ def _would_change(group: Group, inventory: PolicyInventory) -> Iterator[tuple[Qu
     if layers == tuple(group.layers):
         return
     now, then = inventory.program(group), compile_layers(layers)
-    looked_at = frozenset[Attribute]().union(*(layer.looks_at for layer in (*group.layers, *layers)))
     for question, arrival in sample_questions(group, inventory):
-        request = _without_unknowns(arrival.request, looked_at)
+        request = _as_seen(question, arrival.request, (*group.layers, *layers))
         verdict, would = now.decide(request), then.decide(request)
         if (verdict ^ would) & 1:
             yield question, list(audited_by(group.layers, now.outcome(verdict), then.outcome(would)))
