@@ -169,7 +169,9 @@ def _enforcers(decision: Decision) -> Iterator[str]:
 
 
 def _doubts(decision: Decision) -> Iterator[str]:
-    """Yield the policies that may not be in force, and the setting that decides."""
+    """Yield the policies that may not be in force with the setting that decides, and that a proxy sees no HTTP."""
+    if decision.hears_only_bytes:
+        yield "  the proxy sees no HTTP on this port, by its name or appProtocol: it decides about bytes"
     yield from (printable(f"  {line}") for line in doubt_lines(decision.enforcement))
 
 
@@ -219,7 +221,7 @@ def _canonical(question: Question, port: object, authority: Authority, *, in_nam
 def _answer(question: Question, authority: Authority) -> PartialAnswer:
     """Answer a question about every request that it may mean."""
     decision = authority.decide(question)
-    if decision.allowed and not decision.leaves_protocol_open:
+    if decision.allowed and not decision.looks_at_protocol:
         return PartialAnswer(decision)
     from eastgate.reports.depends import answer_question  # most questions leave nothing out
 

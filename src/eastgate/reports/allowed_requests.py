@@ -113,6 +113,13 @@ def widen(crossing: Crossing, request: Request, *, question: Question, world: Wo
     return Request(values, request.answers, request.assumed, all_of(conditions) if conditions else None)
 
 
+def as_read(crossing: Crossing, request: Request, *, world: World) -> Request:
+    """Return a request of HTTP as the bytes that it is to proxies, where its port is of another protocol."""
+    if APPLICATION not in request.values or not _speaks_only_bytes(crossing, request, world):
+        return request
+    return Request({**request.values, APPLICATION: "bytes"}, request.answers, request.assumed, request.within)
+
+
 def _speaks_only_bytes(crossing: Crossing, request: Request, world: World) -> bool:
     """Return whether the port is of a protocol that no proxy reads as HTTP, by the names that Services give it."""
     port, workload = request.values.get(PORT), _workload_at(crossing, world)
