@@ -24,6 +24,7 @@ from eastgate.ir.attributes import (
 from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.conditions import TWO_LINES, condition_text
+from eastgate.reports.depends import answer_question
 from eastgate.reports.describe import describe
 from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.explain import explain
@@ -345,7 +346,11 @@ spec: {}
     ids=["no rule is about its namespace", "another layer denies"],
 )
 def test_a_layer_that_denies_whatever_labels_a_caller_has_answers_for_all_of_them(manifests: str, source: str) -> None:
-    assert not cluster_of(manifests).authority.decide(Question(source, "pod:shop/cart", port=80)).allowed
+    authority = cluster_of(manifests).authority
+    for question in (Question(source, "pod:shop/cart", port=80), Question(source, "pod:shop/cart")):
+        assert not authority.decide(question).allowed
+        answer = answer_question(question, authority)  # of `check`, which asks about all requests that it may mean
+        assert (answer.decision.allowed, answer.depends) == (False, None)
 
 
 def test_labels_that_decide_and_are_too_many_to_look_at_leave_a_question_open() -> None:

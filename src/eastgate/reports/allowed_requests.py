@@ -15,6 +15,7 @@ from eastgate.api.crossings import Crossing
 from eastgate.api.filling import with_values
 from eastgate.api.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends
 from eastgate.api.questions import Question
+from eastgate.api.questions.codes import UnknownLabelsError
 from eastgate.cluster import Workload, World
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.ir import (
@@ -160,7 +161,7 @@ class AllowedRequests:
         self._issuers: dict[str, None] = {}
         try:
             self._evaluate()
-        except TooManyEntries:
+        except (TooManyEntries, UnknownLabelsError):
             self._branches = ()
 
     def _evaluate(self) -> None:
