@@ -6,7 +6,7 @@ Both are one question: the same policies, put together in another way, decide so
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import product
 from typing import Any
 
@@ -14,11 +14,12 @@ from eastgate.api.auditing import Audited, Would, audited_by
 from eastgate.api.crossings import derivations_of, looked_at_by
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.questions.derived import derive_values, derived_among
+from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
 from eastgate.dialects import dialect_of
 from eastgate.dialects.linting import Finding, ReadingChoice, codes, enumerated, locating
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.engine.compiled import Program, compile_layers
-from eastgate.ir import Known, Layer, PolicyRef, Request, in_force
+from eastgate.ir import Known, Layer, PolicyRef, Request, ask_authorizers, authorizers_in, in_force
 from eastgate.ir.attributes import ADDRESS, PORT, Attribute
 from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import readings_at
@@ -77,12 +78,15 @@ def _as_seen(question: Question, request: Request, layers: Sequence[Layer]) -> R
     for derivation in derivations_of(layers):
         values |= derivation.derive(values, question.raw)
     absent: dict[Attribute, Known] = dict.fromkeys(looked_at - values.keys() - {PORT, ADDRESS})
-    return Request({**values, **absent}, request.answers)
+    seen = Request({**values, **absent}, request.answers)
+    authorizers = authorizers_in(layers)
+    return ask_authorizers(seen, replace(question.raw, headers=_NO_HEADERS), authorizers) if authorizers else seen
 
 
 # Audited policies
 
 _MOST_PODS = 12  # of each end of connections, where the network applies the policy
+_NO_HEADERS = {"accept": "*/*"}  # the headers of a request without credentials
 _UNDECLARED = {"sa:default/stranger": "accounts that no manifest names", "anonymous": "callers without an identity"}
 
 
@@ -94,11 +98,13 @@ class _Changes:
     points: dict[str, None] = field(default_factory=dict)
     example: Question | None = None
 
-    def add(self, question: Question, entries: Iterable[Audited], policy: Policy, point: str) -> None:
-        """Take what a question would get, where it is due to the policy."""
+    def add(
+        self, question: Question, entries: Iterable[Audited], policy: Policy, point: str, caller: str | None = None
+    ) -> None:
+        """Take what a question would get, where it is due to the policy; `caller` says who asks, for people."""
+        caller = caller or _UNDECLARED.get(question.source, question.source)
         for each in entries:
             if each.changes and each.policy == policy.ref:
-                caller = _UNDECLARED.get(question.source, question.source)
                 self.callers.setdefault(each.verdict, {})[caller] = None
                 self.points[point] = None
                 self.example = self.example or question
@@ -124,6 +130,8 @@ def find_audit_changes(inventory: PolicyInventory) -> Iterator[Finding]:
     for policy in audited.values():
         if policy.ref in inventory.authority.engine.network_refs:
             changes[policy.ref] = _network_changes(policy, inventory)
+        elif any(isinstance(target, RulesOfGateway | RulesOfRoute) for target in policy.targets):
+            changes[policy.ref] = _route_changes(policy, inventory)
         found = changes.get(policy.ref)
         if found is not None and found.example is not None:
             message = f"if it were enforced, {policy.ref} would {found.text}"
@@ -158,6 +166,22 @@ def _network_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
             asked = Question(f"pod:{source.namespace}/{source.name}", f"pod:{to.namespace}/{to.name}", port)
             try:
                 changes.add(asked, authority.decide(asked).audit, policy, to.key)
+            except QuestionError:
+                continue
+    return changes
+
+
+def _route_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
+    """Return what an audited policy on rules of routes would change for a request without credentials."""
+    changes = _Changes()
+    for target in policy.targets:
+        if isinstance(target, RulesOfGateway | RulesOfRoute):
+            kind = "gateway" if isinstance(target, RulesOfGateway) else "route"
+            to = f"{kind}:{target.namespace}/{target.name}"
+            asked = Question("anonymous", to, method="GET", path="/", headers=_NO_HEADERS)
+            try:
+                audit = inventory.authority.decide(asked).audit
+                changes.add(asked, audit, policy, str(target), "requests without credentials")
             except QuestionError:
                 continue
     return changes
