@@ -346,9 +346,9 @@ class Decision:
         return any(APPLICATION in layer.looks_at for stop, _, _ in self._arrivals for layer in stop.layers)
 
     @property
-    def hears_only_bytes(self) -> bool:
-        """Return whether the question has HTTP, and arrives at a port that is read as bytes."""
-        return self.question.is_http and self._request.values.get(APPLICATION) == "bytes"
+    def leaves_protocol_open(self) -> bool:
+        """Return whether the question says nothing of HTTP, and a layer on the way tells HTTP from bytes."""
+        return not self.question.is_http and self.looks_at_protocol
 
     @property
     def reason(self) -> str:

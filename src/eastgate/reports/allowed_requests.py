@@ -12,6 +12,7 @@ from typing import TypeGuard
 
 from eastgate.api.authority import Authority
 from eastgate.api.crossings import Crossing
+from eastgate.api.decisions import Decision
 from eastgate.api.filling import with_values
 from eastgate.api.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends
 from eastgate.api.questions import Question
@@ -114,11 +115,9 @@ def widen(crossing: Crossing, request: Request, *, question: Question, world: Wo
     return Request(values, request.answers, request.assumed, all_of(conditions) if conditions else None)
 
 
-def as_read(crossing: Crossing, request: Request, *, world: World) -> Request:
-    """Return a request of HTTP as the bytes that it is to proxies, where its port is of another protocol."""
-    if APPLICATION not in request.values or not _speaks_only_bytes(crossing, request, world):
-        return request
-    return Request({**request.values, APPLICATION: "bytes"}, request.answers, request.assumed, request.within)
+def hides_http(decision: Decision, authority: Authority) -> bool:
+    """Return whether a question leads to a port that proxies read as bytes."""
+    return any(_speaks_only_bytes(*arrival, authority.world) for arrival in authority.arrivals(decision.question))
 
 
 def _speaks_only_bytes(crossing: Crossing, request: Request, world: World) -> bool:

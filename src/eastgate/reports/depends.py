@@ -15,7 +15,7 @@ from eastgate.api.decisions import Decision
 from eastgate.api.outcomes import OTHERWISE, Depends, Examples, PartialAnswer, examples
 from eastgate.api.questions import Question, QuestionError, ends
 from eastgate.ir.attributes import APPLICATION
-from eastgate.reports.allowed_requests import AllowedRequests, as_read, widen
+from eastgate.reports.allowed_requests import AllowedRequests, widen
 
 
 def answer_question(question: Question, authority: Authority) -> PartialAnswer:
@@ -69,10 +69,8 @@ def _by_example(found: Examples) -> Depends:
 def _decide_every(question: Question, authority: Authority) -> Decision:
     """Decide about bytes and all HTTP requests that a question may mean: allow only if all are allowed."""
     decision = authority.decide(question)
-    if decision.allowed and not decision.looks_at_protocol:
+    if decision.allowed and not decision.leaves_protocol_open:
         return decision
-    if decision.allowed and question.is_http:
-        return authority.decide_widened(question, partial(as_read, world=authority.world))
     return authority.decide_widened(question, partial(widen, question=question, world=authority.world))
 
 
