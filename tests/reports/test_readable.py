@@ -391,3 +391,22 @@ def test_a_policy_that_allows_at_one_end_and_is_not_about_the_other_says_at_whic
     beside = "does not apply to pod shop/agent: it uses the node's network (hostNetwork: true)"
     policy = "NetworkPolicy/shop/agent"
     assert decision.reason == f"{policy} rule 0 allows it at pod shop/web; {policy} {beside}"
+
+
+PEERS = """---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: web, namespace: shop}
+spec:
+  podSelector: {matchLabels: {app: web}}
+  ingress: [{from: [{podSelector: {matchLabels: {app: agent}}}], ports: [{port: metrics}]}]
+"""
+
+
+def test_a_rule_that_a_caller_misses_says_that_it_is_in_the_network_of_its_node_and_the_port_by_name() -> None:
+    text = HOST.replace("image: a}", "image: a, ports: [{name: http, containerPort: 80}]}") + PEERS
+    decision = cluster_of(text).authority.decide(Question("pod:shop/agent", "pod:shop/web", 80))
+    explained = explain(decision)
+    assert not decision.allowed
+    host = "the caller is shop/agent, a pod in the network of its node (hostNetwork)"
+    assert f"NetworkPolicy/shop/web rule 0 missed it: {host}; the port is 80 (http)" in explained
