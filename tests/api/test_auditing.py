@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -179,3 +180,68 @@ def test_the_commands_say_it_and_keep_their_status(tmp_path: Path, command: str)
         "reason": "no rule allows it",
         "changes": True,
     }
+
+
+def test_lint_names_the_audited_policy_that_check_names_for_its_example(tmp_path: Path) -> None:
+    to_admin = policy(ISTIO, "DENY", DRY_RUN, "block").replace(
+        "from: [{source: {principals: [", "to: [{operation: {paths: ["
+    )
+    listed = policy(ISTIO, "ALLOW", DRY_RUN, "list")
+    text = "---".join([listed, to_admin.replace("cluster.local/ns/shop/sa/web", '"/admin*"')])
+    (tmp_path / "all.yaml").write_text(PODS + text)
+    command = ["-f", str(tmp_path), "--set", "istioDataPlane=sidecar"]
+    found = json.loads(CliRunner().invoke(main, ["lint", *command, "-o", "json"]).stdout)["findings"]
+    examples = {each["subjects"][0]: each["example"] for each in found if each["code"] == "EG6046"}
+    assert set(examples) == {"AuthorizationPolicy/shop/list", "AuthorizationPolicy/shop/block"}
+    for name, example in examples.items():
+        checked = CliRunner().invoke(main, shlex.split(example)[1:])
+        assert f"AUDIT  {name} would deny it" in checked.stdout, checked.stdout
+
+
+ROUTE = """
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: shop}
+spec: {gatewayClassName: x, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: cart, namespace: shop}
+spec: {selector: {app: cart}, ports: [{port: 80, targetPort: 8080}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r, namespace: shop}
+spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{name: cart, port: 80}]}]}
+---
+apiVersion: kuadrant.io/v1
+kind: AuthPolicy
+metadata: {name: keys, namespace: shop, annotations: {eastgate.dev/mode: audit}}
+spec:
+  targetRef: {group: gateway.networking.k8s.io, kind: KIND, name: NAME}
+  rules: {authentication: {one: HOW}}
+"""
+KEY = "{apiKey: {selector: {matchLabels: {app: keys}}}}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "how", "where"),
+    [
+        ("HTTPRoute", "r", KEY, "HTTPRoute shop/r"),
+        ("Gateway", "gw", KEY, "Gateway shop/gw"),
+        ("HTTPRoute", "r", "{anonymous: {}}", None),
+    ],
+)
+def test_an_audited_policy_on_routes_is_tried_without_credentials(
+    tmp_path: Path, kind: str, name: str, how: str, where: str | None
+) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text(PODS + ROUTE.replace("KIND", kind).replace("NAME", name).replace("HOW", how))
+    found = json.loads(CliRunner().invoke(main, ["lint", "-f", str(file), "-o", "json"]).stdout)["findings"]
+    messages = [(each["message"], each["example"]) for each in found if each["code"] == "EG6046"]
+    asked = Question("anonymous", "route:shop/r", method="GET", path="/", headers={"accept": "*/*"})
+    assert load(file).decide(asked).would_be.allowed is (where is None)
+    would = f"if it were enforced, AuthPolicy/shop/keys would deny requests without credentials at {where}"
+    assert [message for message, _ in messages] == ([would] if where else [])
+    for _, example in messages:
+        assert "AUDIT  AuthPolicy/shop/keys would deny it" in CliRunner().invoke(main, shlex.split(example)[1:]).stdout

@@ -108,6 +108,25 @@ def test_all_requests_count_that_a_question_may_mean(
     assert status == (0 if answer.startswith("ALLOW") else 1)
 
 
+@pytest.mark.parametrize(
+    ("ports", "is_hidden"),
+    [
+        (HTTP, False),
+        ("[{port: 80, targetPort: 8080}]", False),
+        ("[{name: tcp-x, port: 80, targetPort: 8080}]", True),
+        ("[{name: http, appProtocol: tcp, port: 80, targetPort: 8080}]", True),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_an_allowed_request_to_a_port_that_is_no_http_is_told(
+    cli: Cli, folder: Path, ports: str, is_hidden: bool, command: str
+) -> None:
+    asked = "--from sa:shop/cart --to service:shop/web --port 80 --method POST --path /charge"
+    status, said = ask(cli, write(folder, RULES, ports), asked, command)
+    assert status == 0
+    assert ("Istio's proxy sees bytes (ask without --method)" in said) == is_hidden
+
+
 def test_the_json_of_a_partial_answer_denies_and_has_an_allowed_example(cli: Cli, folder: Path) -> None:
     manifests = write(folder, RULES)
     _, said = ask(cli, manifests, "--from sa:shop/cart --to service:shop/web --port 80 -o json")

@@ -100,6 +100,10 @@ def test_edges_that_an_unread_policy_could_change_have_a_question_mark(cli: Cli,
     assert shown.exit_code == 3
     verdicts = {tuple(line.split()[:4]) for line in shown.stdout.splitlines()}
     assert ("sa:shop/web", "pod:shop/cart", "8080", "allow?") in verdicts
+    listed = cli("graph", shop, str(tmp_path), "-o", "csv").stdout
+    assert {line.rpartition(",")[2] for line in listed.splitlines() if ",pod:shop/cart," in line} == {
+        "CiliumNetworkPolicy/shop/cart"
+    }
     assert ("sa:monitoring/prometheus", "pod:shop/payments", "9090", "allow") in verdicts
     assert "CiliumNetworkPolicy/shop/cart could deny what is marked allow? or depends?" in shown.stdout
     assert "it is about shop/cart" in shown.stdout
@@ -165,3 +169,16 @@ def test_a_port_that_is_none_is_an_error_that_helps(cli: Cli, shop: str, words: 
     result = cli("graph", "-f", shop, *words.split())
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_a_graph_names_the_policy_that_a_pod_of_the_node_is_not_subject_to(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: agent, namespace: shop, labels: {app: agent}}\n"
+        "spec: {hostNetwork: true, containers: [{name: c, image: i}]}\n---\n"
+        "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: all, namespace: shop}\n"
+        "spec: {podSelector: {}, policyTypes: [Ingress, Egress]}\n"
+    )
+    shown = cli("graph", "-f", str(tmp_path)).stdout
+    assert "pod:shop/agent  any   allow" in shown
+    why = "it uses the node's network (hostNetwork: true)"
+    assert f"note: NetworkPolicy/shop/all does not apply to pod shop/agent: {why}" in shown

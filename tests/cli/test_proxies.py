@@ -88,6 +88,9 @@ def test_a_graph_draws_only_what_both_allow(cli: Cli, folder: Path) -> None:
         ("sa:shop/orders", "allow"),
         ("outside", "depends"),
     }
+    for choice, is_said in (("auto", True), ("sidecar", False), ("none", False)):
+        shown = cli("graph", "-f", "app.yaml", "--set", f"istioDataPlane={choice}")
+        assert ("note: no manifest says whether shop/payments has a proxy: " in shown.stdout) == is_said
 
 
 @pytest.mark.parametrize(

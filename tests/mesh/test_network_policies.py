@@ -197,6 +197,20 @@ def test_a_call_tells_where_check_has_no_answer_or_another_one_and_names_no_caus
     asyncio.run(run())
 
 
+def test_a_caller_without_an_identity_is_told_of_its_address_and_not_of_what_it_does_not_prove() -> None:
+    blocks = network_policy(f"{{{DB}, ingress: [{{from: [{{ipBlock: {{cidr: 127.0.0.0/8}}}}]}}]}}")
+
+    async def run() -> None:
+        async with running(NAMESPACES + FEW + blocks) as mesh:
+            mesh.check = lambda settings: read(NAMESPACES + FEW + blocks, settings)
+            made = await ask(mesh, "anonymous")
+            assert made.check is not None
+            assert (made.allowed, made.is_as_checked) == (True, False)
+            assert [cause for cause in made.check.causes if "an address of this machine" in cause]
+
+    asyncio.run(run())
+
+
 async def _connect(mesh: LocalMesh, caller: str) -> CallConnection:
     db, site = mesh.sites["shop/db"], mesh.sites[caller]
     identity = mesh.authority.world.workloads[caller].identity_in("cluster.local")

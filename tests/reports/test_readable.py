@@ -24,6 +24,7 @@ from eastgate.ir.attributes import (
 from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.conditions import TWO_LINES, condition_text
+from eastgate.reports.depends import answer_question
 from eastgate.reports.describe import describe
 from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.explain import explain
@@ -372,7 +373,11 @@ spec: {}
     ids=["no rule is about its namespace", "another layer denies"],
 )
 def test_a_layer_that_denies_whatever_labels_a_caller_has_answers_for_all_of_them(manifests: str, source: str) -> None:
-    assert not cluster_of(manifests).authority.decide(Question(source, "pod:shop/cart", port=80)).allowed
+    authority = cluster_of(manifests).authority
+    for question in (Question(source, "pod:shop/cart", port=80), Question(source, "pod:shop/cart")):
+        assert not authority.decide(question).allowed
+        answer = answer_question(question, authority)  # of `check`, which asks about all requests that it may mean
+        assert (answer.decision.allowed, answer.depends) == (False, None)
 
 
 def test_labels_that_decide_and_are_too_many_to_look_at_leave_a_question_open() -> None:
@@ -413,3 +418,22 @@ def test_a_policy_that_allows_at_one_end_and_is_not_about_the_other_says_at_whic
     beside = "does not apply to pod shop/agent: it uses the node's network (hostNetwork: true)"
     policy = "NetworkPolicy/shop/agent"
     assert decision.reason == f"{policy} rule 0 allows it at pod shop/web; {policy} {beside}"
+
+
+PEERS = """---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: web, namespace: shop}
+spec:
+  podSelector: {matchLabels: {app: web}}
+  ingress: [{from: [{podSelector: {matchLabels: {app: agent}}}], ports: [{port: metrics}]}]
+"""
+
+
+def test_a_rule_that_a_caller_misses_says_that_it_is_in_the_network_of_its_node_and_the_port_by_name() -> None:
+    text = HOST.replace("image: a}", "image: a, ports: [{name: http, containerPort: 80}]}") + PEERS
+    decision = cluster_of(text).authority.decide(Question("pod:shop/agent", "pod:shop/web", 80))
+    explained = explain(decision)
+    assert not decision.allowed
+    host = "the caller is shop/agent, a pod in the network of its node (hostNetwork)"
+    assert f"NetworkPolicy/shop/web rule 0 missed it: {host}; the port is 80 (http)" in explained

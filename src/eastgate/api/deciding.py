@@ -79,7 +79,12 @@ _Passed: TypeAlias = (
     "tuple[Point, Policy] | None, frozenset[Attribute], tuple[Attribute, ...], tuple[Derivation, ...], "
     "tuple[Doubtful, ...]]"
 )
+_Widen: TypeAlias = Callable[["Crossing", Request], Request]
 _MOST_POINTS = 65_536  # sequences of points, that are remembered
+
+
+def _as_it_is(_crossing: Crossing, request: Request) -> Request:
+    return request
 
 
 def _asks_for_labels(crossing: Crossing, request: Request) -> bool:
@@ -141,9 +146,9 @@ class Decider:
             return self._deny_any_labels(question, error)
         return self.judge(question, decided)
 
-    def _deny_any_labels(self, question: Question, error: UnknownLabelsError) -> Decision:
+    def _deny_any_labels(self, question: Question, error: UnknownLabelsError, widen: _Widen = _as_it_is) -> Decision:
         """Return the denial of a layer that denies whatever labels the caller has. Raises the error where none does."""
-        decision = self.judge(question, self._decide(question))
+        decision = self.judge(question, self._decide_each(self.arrivals(question), widen))
         if not decision.allowed:
             return decision
         from eastgate.api.questions.network import any_pod, connections_of  # many have no such policies
@@ -153,7 +158,7 @@ class Decider:
         for crossing in self._resolver.entries(question, shared):
             for entry in connections_of(crossing.entry, lambda _: (sender,), question, self._world):
                 connection = self._cross(entry)
-                request = connection.make_request({**shared, **connection.values}, question)
+                request = widen(connection, connection.make_request({**shared, **connection.values}, question))
                 decided.append((connection, request, connection.decide(request)))
         denied = [each for each in decided if not each[2][1] & 1 and not _asks_for_labels(*each[:2])]
         if not denied:
@@ -269,10 +274,18 @@ class Decider:
             decided.append((crossing, request, crossing.decide(request)))
         return decided
 
-    def decide_widened(self, question: Question, widen: Callable[[Crossing, Request], Request]) -> Decision:
+    def decide_widened(self, question: Question, widen: _Widen) -> Decision:
         """Answer as `decide` does, about the requests that `widen` makes of those that a question stands for."""
-        widened = ((at, widen(at, request)) for at, request in self.arrivals(question, with_network=True))
-        return self.judge(question, [(at, request, at.decide(request)) for at, request in widened])
+        try:
+            arrivals = self.arrivals(question, with_network=True)
+        except UnknownLabelsError as error:
+            return self._deny_any_labels(question, error, widen)
+        return self.judge(question, self._decide_each(arrivals, widen))
+
+    @staticmethod
+    def _decide_each(arrivals: Iterable[tuple[Crossing, Request]], widen: _Widen) -> list[_Decided]:
+        widened = ((at, widen(at, request)) for at, request in arrivals)
+        return [(at, request, at.decide(request)) for at, request in widened]
 
     def ways(self, question: Question) -> Iterator[tuple[str, Predicate, bool]]:
         """Yield the ways that a question may take, with the condition of their requests and whether all are allowed."""

@@ -341,10 +341,14 @@ class Decision:
         return all(attribute in values for layer in self.layers for attribute in layer.looks_at)
 
     @property
+    def looks_at_protocol(self) -> bool:
+        """Return whether a layer on the way tells HTTP from bytes."""
+        return any(APPLICATION in layer.looks_at for stop, _, _ in self._arrivals for layer in stop.layers)
+
+    @property
     def leaves_protocol_open(self) -> bool:
         """Return whether the question says nothing of HTTP, and a layer on the way tells HTTP from bytes."""
-        layers = (layer for stop, _, _ in self._arrivals for layer in stop.layers)
-        return not self.question.is_http and any(APPLICATION in layer.looks_at for layer in layers)
+        return not self.question.is_http and self.looks_at_protocol
 
     @property
     def reason(self) -> str:

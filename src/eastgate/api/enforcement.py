@@ -164,12 +164,7 @@ def unenforced_text(enforcement: Sequence[PolicyEnforcement]) -> str | None:
     for each in (each for each in enforcement if each.applies and not each.choices):
         if each.by is None or not each.certain:
             places.setdefault((each.policies, each.by, each.why, each.certain), []).append(each.at)
-    parts = [
-        f"{_listed([str(ref) for ref in each.policies])} {'does' if len(each.policies) == 1 else 'do'} not apply to"
-        f" {each.at}: {each.why}"
-        for each in enforcement
-        if not each.applies
-    ]
+    parts = list(inapplicable_lines(enforcement))
     for (policies, by, why, certain), ats in places.items():
         names, where = _listed([str(ref) for ref in policies]), _listed(ats)
         if certain:
@@ -177,6 +172,14 @@ def unenforced_text(enforcement: Sequence[PolicyEnforcement]) -> str | None:
         else:
             parts.append(f"it is not certain that {by} enforces {names} at {where}: {why}")
     return "; ".join(parts) or None
+
+
+def inapplicable_lines(enforcement: Iterable[PolicyEnforcement]) -> Iterator[str]:
+    """Yield a sentence about each pod that policies select and cannot be about."""
+    for each in enforcement:
+        if not each.applies:
+            verb = "does" if len(each.policies) == 1 else "do"
+            yield f"{_listed([str(ref) for ref in each.policies])} {verb} not apply to {each.at}: {each.why}"
 
 
 def doubt_lines(enforcement: Sequence[PolicyEnforcement]) -> Iterator[str]:

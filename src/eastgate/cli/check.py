@@ -110,12 +110,13 @@ def explain(output: str, **options: object) -> None:
 @dataclass(frozen=True, slots=True)
 class _More:
     """The parts beside the decision: what is probably wrong with the question, what it leaves open, and how far to
-    tell what was not considered.
+    tell what was not considered. `is_hidden`: it allows HTTP at a port that the proxy reads as bytes.
     """
 
     warnings: list[Diagnostic]
     answer: PartialAnswer
     unread: Handling
+    is_hidden: bool
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -146,6 +147,8 @@ class _More:
         return self.depends is not None and OTHERWISE in (*self.depends.allow, *self.depends.deny)
 
     def lines(self) -> Iterator[str]:
+        if self.is_hidden:
+            yield "  by its name or appProtocol the port is no HTTP: Istio's proxy sees bytes (ask without --method)"
         examples = self.answer.examples
         if examples is not None:
             yield printable(f"  allowed, for example, with {shlex.join(examples.allow)}")
@@ -254,6 +257,7 @@ def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
         question = _canonical(question, options["port"], authority, in_namespace=in_namespace)
         doubts = [doubt.diagnostic(strict=strict) for doubt in KnownNames(authority).doubts(question)]
         answer = _answer(question, authority)
+        is_hidden = answer.decision.allowed and _hides_http(answer.decision, authority)
     except QuestionError as error:
         errors = (own for policy in authority.rejected for own in policy.errors)
         broken = (diagnostic for diagnostic in errors if diagnostic not in error.diagnostics)
@@ -264,4 +268,12 @@ def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
     points = [point for point in answer.decision.points if isinstance(point, str)]
     notices = authority.notices(points) if any(each.by is None for each in enforcement) else []
     warn([*authority.warnings, *notices, *doubts])
-    return answer.decision, _More([*notices, *doubts], answer, handling)
+    return answer.decision, _More([*notices, *doubts], answer, handling, is_hidden)
+
+
+def _hides_http(decision: Decision, authority: Authority) -> bool:
+    if not (decision.question.is_http and decision.looks_at_protocol):
+        return False
+    from eastgate.reports.allowed_requests import hides_http  # most questions are not of HTTP to a proxy of Istio
+
+    return hides_http(decision, authority)

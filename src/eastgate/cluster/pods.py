@@ -43,6 +43,7 @@ MESH_PROXIES = frozenset({PROXY_CONTAINER, "istio-proxy", "linkerd-proxy"})
 """The names of containers that are the proxy of a mesh."""
 
 _INJECT = "sidecar.istio.io/inject"
+_YES = frozenset({"on", "true", "y", "yes"})  # in any letter case
 _INJECTED = "sidecar.istio.io/status"  # the annotation of a pod that has a sidecar
 _REVISION = "istio.io/rev"
 _MODE = "istio.io/dataplane-mode"
@@ -195,6 +196,21 @@ class Workload:
         return is_labelled or "gateway" in self.annotations.get(_TEMPLATES, "").split(",")
 
     @property
+    def asks_for_sidecar(self) -> bool | None:
+        """Return whether it asks Istio for a sidecar; False where it refuses one, None where it does neither.
+
+        Istio's injector reads the label, or else the annotation, as YAML's booleans: any other text refuses. A label
+        asks its webhook only as `true`.
+        """
+        label = self.labels.get(_INJECT)
+        asked = self.annotations.get(_INJECT) if label is None else label
+        if not asked:
+            return None
+        if asked.lower() not in _YES:
+            return False
+        return True if label in (None, "true") else None
+
+    @property
     def asks_for_mesh(self) -> bool:
         """Return whether it asks Istio for a proxy by itself, or has one. A proxy of a gateway does not count."""
         labels, annotations = self.labels, self.annotations
@@ -203,8 +219,8 @@ class Workload:
             return False
         if _INJECTED in annotations or "istio-proxy" in self.mesh_proxies or labels.get(_MODE) == "ambient":
             return True
-        asked = labels.get(_INJECT, annotations.get(_INJECT))
-        return asked == "true" or (_REVISION in labels and asked != "false")
+        asked = self.asks_for_sidecar
+        return asked is True or (_REVISION in labels and asked is None)
 
     def identity_in(self, trust_domain: str) -> str | None:
         """Return its SPIFFE ID; None for something outside of the cluster whose certificate has none."""

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
+from eastgate.api.questions.ends import Address, Anonymous, source_of
 from eastgate.api.reading import ManifestError
 from eastgate.ir import Site
 from eastgate.mesh.call_results import CallResult, CheckedCall
@@ -59,7 +60,9 @@ def _cause(mesh: LocalMesh, check: Check, call: CallResult, question: Question, 
     """Return why the mesh does otherwise than `check` answers. Settings or addresses are it where `check` says so."""
     workload, _, port = call.at.rpartition(":")
     is_at_gateway = workload in mesh.gateways
-    is_anonymous = call.observation is not None and call.observation.peer in (None, "none")
+    is_unproven = (
+        call.observation is not None and call.observation.peer in (None, "none") and _is_of_pod(mesh, question)
+    )
     if call.observation is not None and call.observation.level == "handshake":
         return _NO_HANDSHAKE
     if not call.allowed and (workload, int(port)) in mesh.enforcement.closed:
@@ -68,7 +71,7 @@ def _cause(mesh: LocalMesh, check: Check, call: CallResult, question: Question, 
         return _BEYOND
     if is_at_gateway and _is_by_network(answer):
         return _AT_GATEWAY if call.answered else _BEHIND_GATEWAY
-    if is_anonymous and not is_at_gateway and _is_by_network(call.decision):
+    if is_unproven and not is_at_gateway and _is_by_network(call.decision):
         return _UNPROVEN
     given, used = mesh.chosen_settings.to_json(), mesh.settings.to_json()
     changed = [name for name in used if used[name] != given[name]]
@@ -85,6 +88,11 @@ def _is_answered(check: Check, settings: Settings, question: Question, call: Cal
     """Return whether `check` answers what the proxy did."""
     answer = _answer(check, settings, question)
     return isinstance(answer, Decision) and answer.allowed == call.allowed
+
+
+def _is_of_pod(mesh: LocalMesh, question: Question) -> bool:
+    """Return whether a question is about a caller with a pod, who has an identity to prove."""
+    return not isinstance(source_of(question.source, mesh.settings), Anonymous | Address)
 
 
 def _is_by_network(decision: Decision) -> bool:

@@ -12,9 +12,11 @@ from typing import TypeGuard
 
 from eastgate.api.authority import Authority
 from eastgate.api.crossings import Crossing
+from eastgate.api.decisions import Decision
 from eastgate.api.filling import with_values
 from eastgate.api.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends
 from eastgate.api.questions import Question
+from eastgate.api.questions.codes import UnknownLabelsError
 from eastgate.cluster import Workload, World
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.ir import (
@@ -113,6 +115,11 @@ def widen(crossing: Crossing, request: Request, *, question: Question, world: Wo
     return Request(values, request.answers, request.assumed, all_of(conditions) if conditions else None)
 
 
+def hides_http(decision: Decision, authority: Authority) -> bool:
+    """Return whether a question leads to a port that proxies read as bytes."""
+    return any(_speaks_only_bytes(*arrival, authority.world) for arrival in authority.arrivals(decision.question))
+
+
 def _speaks_only_bytes(crossing: Crossing, request: Request, world: World) -> bool:
     """Return whether the port is of a protocol that no proxy reads as HTTP, by the names that Services give it."""
     port, workload = request.values.get(PORT), _workload_at(crossing, world)
@@ -153,7 +160,7 @@ class AllowedRequests:
         self._issuers: dict[str, None] = {}
         try:
             self._evaluate()
-        except TooManyEntries:
+        except (TooManyEntries, UnknownLabelsError):
             self._branches = ()
 
     def _evaluate(self) -> None:

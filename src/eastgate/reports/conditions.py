@@ -384,19 +384,21 @@ def actual_text(values: Mapping[Attribute, Known | Unknown], asked: Collection[A
     texts: list[str] = []
     for end, (namespace, labels, address) in zip(("the caller", "the destination"), _ENDS, strict=True):
         if namespace in asked or labels in asked:
-            texts.append(f"{end} is {_pod_text(values.get(labels), values.get(namespace))}")
+            pod = values.get(SOURCE_WORKLOAD) if labels == SOURCE_LABELS else None
+            texts.append(f"{end} is {_pod_text(values.get(labels), values.get(namespace), pod)}")
         elif address in asked:
             texts.append(f"the address of {end} is {values.get(address) or 'unknown'}")
-    if PORT in asked or TRANSPORT in asked:
-        transport = values.get(TRANSPORT)
+    if not {PORT, PORT_NAME, TRANSPORT}.isdisjoint(asked):
+        transport, name = values.get(TRANSPORT), values.get(PORT_NAME)
         suffix = "" if transport in (None, "TCP", UNKNOWN) else f"/{transport}"
-        texts.append(f"the port is {values.get(PORT) or 'unknown'}{suffix}")
+        named = f" ({name})" if PORT_NAME in asked and isinstance(name, str) else ""
+        texts.append(f"the port is {values.get(PORT) or 'unknown'}{suffix}{named}")
     return "; ".join(texts) or "it does not match"
 
 
-def _pod_text(labels: Known | Unknown, namespace: Known | Unknown) -> str:
+def _pod_text(labels: Known | Unknown, namespace: Known | Unknown, pod: Known | Unknown) -> str:
     if not isinstance(labels, str) or not isinstance(namespace, str):
-        return "no pod"
+        return "no pod" if not isinstance(pod, str) else f"{pod}, a pod in the network of its node (hostNetwork)"
     home = labels_of(namespace).get(NAME_LABEL)
     own = ",".join(f"{key}={value}" for key, value in sorted(labels_of(labels).items()))
     return f"a pod with {own or 'no labels'}" + (f" in {home}" if home is not None else "")

@@ -42,6 +42,13 @@ PLANES: list[tuple[dict[str, str], dict[str, str], ServingPlane]] = [
     ({INJECTION: "enabled"}, {INJECT: "false"}, ServingPlane.NONE),
     ({INJECTION: "disabled"}, {INJECT: "true"}, ServingPlane.NONE),
     ({INJECTION: "disabled"}, {REV: "canary"}, ServingPlane.NONE),
+    ({INJECTION: "enabled"}, {INJECT: "no"}, ServingPlane.NONE),
+    ({INJECTION: "enabled"}, {INJECT: "False"}, ServingPlane.NONE),
+    ({INJECTION: "enabled"}, {INJECT: "disabled"}, ServingPlane.NONE),
+    ({INJECTION: "enabled"}, {INJECT: ""}, ServingPlane.SIDECAR),
+    ({INJECTION: "enabled"}, {INJECT: "Yes"}, ServingPlane.SIDECAR),
+    ({}, {INJECT: "yes"}, ServingPlane.UNKNOWN),
+    ({REV: "canary"}, {INJECT: "off"}, ServingPlane.NONE),
     ({REV: "canary"}, {}, ServingPlane.SIDECAR),
     ({REV: "canary"}, {INJECT: "false"}, ServingPlane.NONE),
     ({REV: "canary", INJECTION: "disabled"}, {}, ServingPlane.NONE),
@@ -107,11 +114,12 @@ def test_without_a_label_the_proxy_is_unknown_unless_others_have_labels(
     [
         (Pod("app", "web", host_network=True), ServingPlane.NONE),
         (Pod("app", "web", annotations={INJECT: "false"}), ServingPlane.NONE),
+        (Pod("app", "web", annotations={INJECT: "No"}), ServingPlane.NONE),
         (Pod("app", "web", mesh_proxies=("istio-proxy",)), ServingPlane.SIDECAR),
         (Pod("app", "web", {INJECT: "true"}, annotations={INJECT: "false"}), ServingPlane.SIDECAR),
         (Pod("app", "web", {INJECT: "false"}, annotations={"sidecar.istio.io/status": "{}"}), ServingPlane.SIDECAR),
     ],
-    ids=["host network", "annotation", "container", "label counts more", "injected"],
+    ids=["host network", "annotation", "annotation in words", "container", "label counts more", "injected"],
 )
 def test_more_than_labels_counts(pod: Pod, plane: ServingPlane) -> None:
     declared = world(namespace={INJECTION: "enabled"}, pod=pod)

@@ -50,7 +50,7 @@ def test_no_edge_means_a_port_that_is_closed_to_everybody_who_is_asked_about(
     assert others
     assert all(edge["exceptPorts"] == [8080] for edge in others)
     assert "80, any other but 8080" in render(graph, "text")
-    assert render(graph, "csv").splitlines()[0].endswith(",exceptPorts")
+    assert render(graph, "csv").splitlines()[0].endswith(",exceptPorts,unread")
 
 
 def test_a_port_that_some_edge_names_is_not_repeated() -> None:

@@ -76,7 +76,7 @@ def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: Wor
     own = workload.labels.get(_MODE)
     if own == "ambient" or (namespace.get(_MODE) == "ambient" and own != "none"):
         return ServingPlane.ZTUNNEL
-    is_refused = workload.namespace in _NEVER_INJECTED or _INJECTION in namespace or _asked(workload) == "false"
+    is_refused = workload.namespace in _NEVER_INJECTED or _INJECTION in namespace or workload.asks_for_sidecar is False
     if is_refused or (workload.namespace in world.namespaces and _shows_proxies(world)):
         return ServingPlane.NONE
     return ServingPlane.UNKNOWN
@@ -98,8 +98,9 @@ def refusal_of(workload: Workload, world: World, its: str = "its") -> str | None
     namespace = world.namespace(workload.namespace).labels
     if namespace.get(_MODE) == "ambient" and workload.labels.get(_MODE) == "none":
         return f"{its} label {_MODE}: none refuses a proxy"
-    if _asked(workload) == "false":
-        return f'{its} {"label" if _INJECT in workload.labels else "annotation"} {_INJECT}: "false" refuses a proxy'
+    if workload.asks_for_sidecar is False:
+        kind, said = ("label", workload.labels) if _INJECT in workload.labels else ("annotation", workload.annotations)
+        return f'{its} {kind} {_INJECT}: "{said[_INJECT]}" refuses a proxy'
     if _INJECTION in namespace:
         return f"the label {_INJECTION}: {namespace[_INJECTION]} of {its} namespace refuses a proxy"
     return None
@@ -122,16 +123,11 @@ def injected_namespaces(world: World) -> list[str]:
 
 def _is_injected(workload: Workload, namespace: Mapping[str, str]) -> bool:
     """Return whether a webhook of the injector takes the pod, and the injector does not decline it."""
-    asked = _asked(workload)
-    if workload.namespace in _NEVER_INJECTED or asked == "false":
+    asked = workload.asks_for_sidecar
+    if workload.namespace in _NEVER_INJECTED or asked is False:
         return False
     if _INJECTION in namespace:
         return namespace[_INJECTION] == "enabled"
     if _REVISION in namespace:
         return True
-    return asked == "true" or _REVISION in workload.labels
-
-
-def _asked(workload: Workload) -> str | None:
-    """Return what the pod says about its injection: the label counts more than the annotation."""
-    return workload.labels.get(_INJECT, workload.annotations.get(_INJECT))
+    return asked is True or _REVISION in workload.labels

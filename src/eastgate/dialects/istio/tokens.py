@@ -86,14 +86,14 @@ class TokenDerivation:
         """Return `TOKEN` and the claims; neither where it depends on headers or a query that are unknown."""
         rules = sorted(self._rules(), key=lambda each: each[1].issuer or "")
         headers = _headers_of(raw)
-        if not rules or raw.no_token or _is_preflight(values, headers):
+        if not rules or _is_preflight(values, headers):
             return self._derived(None, {})
         at = _now(values)
         judged: list[_Judged] = []
         for _, rule in rules:
             if raw.claims is not None:
                 judged.append(_judge_claims(rule, raw.claims, at))
-            elif locations_are_known(rule, values, headers, is_all=raw.headers is not None):
+            elif raw.no_token or locations_are_known(rule, values, headers, is_all=raw.headers is not None):
                 judged.append(self._judge(rule, tokens_in(rule, values, headers or HeaderValues()), at))
             else:
                 return {}

@@ -1,10 +1,11 @@
-"""What a graph could not consider: objects of unread kinds, policies with errors, labels that nobody knows."""
+"""What a graph could not consider: unread kinds, policies with errors, labels and proxies that nobody knows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.api.enforcement import inapplicable_lines
 from eastgate.cluster import Workload
 from eastgate.cluster.points import Point
 from eastgate.reports.cluster import Cluster
@@ -34,6 +35,21 @@ def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
     uncertain = {policy.ref: point for point in points for policy in authority.engine.uncertain(point)}
     for ref, point in uncertain.items():
         yield f"{ref} selects by a label that a cluster adds: it is taken not to target {point}"
+    yield from _enforcement_notes(cluster, points)
+
+
+def _enforcement_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
+    """Yield the pods that policies select and cannot be about, and those of which it is unknown who enforces them."""
+    found = [each for point in points if isinstance(point, str) for each in cluster.enforcement(point)]
+    yield from inapplicable_lines(found)
+    doubtful: dict[str, dict[str, None]] = {}
+    for each in found:
+        if each.choices:
+            decides = f"--set {each.setting}={'|'.join(each.choices)}"
+            doubtful.setdefault(decides, {})[each.at.removeprefix("pod ")] = None
+    for decides, pods in doubtful.items():
+        named = ", ".join(limit(sorted(pods, key=natural), _MOST))
+        yield f"no manifest says whether {named} has a proxy: what is shown is allowed with one and without ({decides})"
 
 
 def _selected(cluster: Cluster, unread: Unread) -> Iterator[str]:

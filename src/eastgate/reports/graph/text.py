@@ -30,6 +30,7 @@ _FIELDS = (
     "service",
     "leadsTo",
     "exceptPorts",
+    "unread",
 )
 
 
@@ -118,7 +119,7 @@ def to_csv(graph: Graph) -> str:
     writer.writeheader()
     for edge in graph.edges:
         data = edge.to_json()
-        for name in ("leadsTo", "exceptPorts"):
+        for name in ("leadsTo", "exceptPorts", "unread"):
             listed = data.get(name)
             data[name] = " ".join(map(str, listed)) if isinstance(listed, list) else ""
         writer.writerow({field: _cell(data.get(field)) for field in _FIELDS})

@@ -6,17 +6,20 @@ Both are one question: the same policies, put together in another way, decide so
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import product
 from typing import Any
 
 from eastgate.api.auditing import Audited, Would, audited_by
+from eastgate.api.crossings import derivations_of, looked_at_by
 from eastgate.api.questions import Question, QuestionError
+from eastgate.api.questions.derived import derive_values, derived_among
+from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
 from eastgate.dialects import dialect_of
 from eastgate.dialects.linting import Finding, ReadingChoice, codes, enumerated, locating
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.engine.compiled import Program, compile_layers
-from eastgate.ir import Known, PolicyRef, Request, in_force
+from eastgate.ir import Known, Layer, PolicyRef, Request, ask_authorizers, authorizers_in, in_force
 from eastgate.ir.attributes import ADDRESS, PORT, Attribute
 from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import readings_at
@@ -58,27 +61,32 @@ def _verdict(allowed: bool) -> str:
 
 def _difference(group: Group, other: Program, inventory: PolicyInventory) -> tuple[Question, bool] | None:
     """Find a question that the two programs decide differently, and return it with the present verdict."""
-    looked_at = frozenset[Attribute]().union(
-        *(layer.looks_at for layers in (group.layers, other.layers) for layer in layers)
-    )
+    layers = (*group.layers, *other.layers)
     program = inventory.program(group)
     for question, arrival in sample_questions(group, inventory):
-        request = _without_unknowns(arrival.request, looked_at)
+        request = _as_seen(question, arrival.request, layers)
         allowed = bool(program.decide(request) & 1)
         if bool(other.decide(request) & 1) is not allowed:
             return question, allowed
     return None
 
 
-def _without_unknowns(request: Request, looked_at: frozenset[Attribute]) -> Request:
-    """Take what the question leaves out as absent: an example is about one request."""
-    absent: dict[Attribute, Known] = dict.fromkeys(looked_at - request.values.keys() - {PORT, ADDRESS})
-    return Request({**request.values, **absent}, request.answers) if absent else request
+def _as_seen(question: Question, request: Request, layers: Sequence[Layer]) -> Request:
+    """Return a request as layers see it. What the question leaves out is absent: an example is about one request."""
+    looked_at = looked_at_by(layers)
+    values = {**request.values, **derive_values(question, derived_among(looked_at))}
+    for derivation in derivations_of(layers):
+        values |= derivation.derive(values, question.raw)
+    absent: dict[Attribute, Known] = dict.fromkeys(looked_at - values.keys() - {PORT, ADDRESS})
+    seen = Request({**values, **absent}, request.answers)
+    authorizers = authorizers_in(layers)
+    return ask_authorizers(seen, replace(question.raw, headers=_NO_HEADERS), authorizers) if authorizers else seen
 
 
 # Audited policies
 
 _MOST_PODS = 12  # of each end of connections, where the network applies the policy
+_NO_HEADERS = {"accept": "*/*"}  # the headers of a request without credentials
 _UNDECLARED = {"sa:default/stranger": "accounts that no manifest names", "anonymous": "callers without an identity"}
 
 
@@ -90,11 +98,13 @@ class _Changes:
     points: dict[str, None] = field(default_factory=dict)
     example: Question | None = None
 
-    def add(self, question: Question, entries: Iterable[Audited], policy: Policy, point: str) -> None:
-        """Take what a question would get, where it is due to the policy."""
+    def add(
+        self, question: Question, entries: Iterable[Audited], policy: Policy, point: str, caller: str | None = None
+    ) -> None:
+        """Take what a question would get, where it is due to the policy; `caller` says who asks, for people."""
+        caller = caller or _UNDECLARED.get(question.source, question.source)
         for each in entries:
             if each.changes and each.policy == policy.ref:
-                caller = _UNDECLARED.get(question.source, question.source)
                 self.callers.setdefault(each.verdict, {})[caller] = None
                 self.points[point] = None
                 self.example = self.example or question
@@ -120,6 +130,8 @@ def find_audit_changes(inventory: PolicyInventory) -> Iterator[Finding]:
     for policy in audited.values():
         if policy.ref in inventory.authority.engine.network_refs:
             changes[policy.ref] = _network_changes(policy, inventory)
+        elif any(isinstance(target, RulesOfGateway | RulesOfRoute) for target in policy.targets):
+            changes[policy.ref] = _route_changes(policy, inventory)
         found = changes.get(policy.ref)
         if found is not None and found.example is not None:
             message = f"if it were enforced, {policy.ref} would {found.text}"
@@ -135,9 +147,8 @@ def _would_change(group: Group, inventory: PolicyInventory) -> Iterator[tuple[Qu
     if layers == tuple(group.layers):
         return
     now, then = inventory.program(group), compile_layers(layers)
-    looked_at = frozenset[Attribute]().union(*(layer.looks_at for layer in (*group.layers, *layers)))
     for question, arrival in sample_questions(group, inventory):
-        request = _without_unknowns(arrival.request, looked_at)
+        request = _as_seen(question, arrival.request, (*group.layers, *layers))
         verdict, would = now.decide(request), then.decide(request)
         if (verdict ^ would) & 1:
             yield question, list(audited_by(group.layers, now.outcome(verdict), then.outcome(would)))
@@ -155,6 +166,22 @@ def _network_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
             asked = Question(f"pod:{source.namespace}/{source.name}", f"pod:{to.namespace}/{to.name}", port)
             try:
                 changes.add(asked, authority.decide(asked).audit, policy, to.key)
+            except QuestionError:
+                continue
+    return changes
+
+
+def _route_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
+    """Return what an audited policy on rules of routes would change for a request without credentials."""
+    changes = _Changes()
+    for target in policy.targets:
+        if isinstance(target, RulesOfGateway | RulesOfRoute):
+            kind = "gateway" if isinstance(target, RulesOfGateway) else "route"
+            to = f"{kind}:{target.namespace}/{target.name}"
+            asked = Question("anonymous", to, method="GET", path="/", headers=_NO_HEADERS)
+            try:
+                audit = inventory.authority.decide(asked).audit
+                changes.add(asked, audit, policy, str(target), "requests without credentials")
             except QuestionError:
                 continue
     return changes

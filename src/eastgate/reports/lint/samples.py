@@ -7,11 +7,12 @@ from itertools import product
 
 from eastgate.api.questions import Arrival, Question, QuestionError, arrivals
 from eastgate.ir import Is, OneOf, Prefix, Rule, atoms, in_force, rules_of
-from eastgate.ir.attributes import MCP_TOOL, METHOD, PATH, PORT, Attribute
+from eastgate.ir.attributes import MCP_TOOL, METHOD, PATH, PATHS, PORT, Attribute
 from eastgate.reports.lint.inventory import Group, PolicyInventory
 from eastgate.reports.lint.statements import callers
 
 _MOST = 12  # of each kind
+_PATHS = frozenset(attribute.name for attribute in PATHS)  # in whatever form a proxy compares it
 
 
 def sample_questions(group: Group, inventory: PolicyInventory) -> Iterator[tuple[Question, Arrival]]:
@@ -76,10 +77,11 @@ def _values(group: Group) -> dict[Attribute, list[object]]:
         for atom in atoms(rule.when):
             if not isinstance(atom, Is):
                 continue
-            values = by_attribute.setdefault(atom.attribute, [])
+            attribute = PATH if atom.attribute.name in _PATHS else atom.attribute
+            values = by_attribute.setdefault(attribute, [])
             if len(values) < _MOST and isinstance(atom.matcher, OneOf):
                 values += [value for value in sorted(atom.matcher.values, key=str)[:3] if value not in values]
-            elif len(values) < _MOST and isinstance(atom.matcher, Prefix) and atom.attribute == PATH:
+            elif len(values) < _MOST and isinstance(atom.matcher, Prefix) and attribute == PATH:
                 values.append(f"{atom.matcher.text}x")
     return by_attribute
 
