@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from eastgate.dialects.base import Policy
 from eastgate.dialects.istio import lint_codes, plane_lint_codes
@@ -52,7 +53,7 @@ def _without_misspelt(naming: Naming) -> Naming:
             case _:
                 return atom
 
-    return Naming(rewrite(naming.when, known), naming.span)
+    return replace(naming, when=rewrite(naming.when, known))
 
 
 def _accounts(policy: IstioAuthorizationPolicy) -> Iterator[NamedAccount]:
