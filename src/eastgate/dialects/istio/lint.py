@@ -10,6 +10,7 @@ from eastgate.dialects.istio import lint_codes, plane_lint_codes
 from eastgate.dialects.istio.lint_authentication import check_mtls, check_tokens
 from eastgate.dialects.istio.lint_planes import (
     check_modes,
+    check_ports_without_proxy,
     check_proxies,
     check_rules_at_ztunnel,
     check_targets,
@@ -94,6 +95,7 @@ LINTING: Linting[IstioPolicy] = Linting(
         check_rules_at_ztunnel,
         check_proxies,
         check_unknown_proxies,
+        check_ports_without_proxy,
         check_targets,
         check_modes,
     ),

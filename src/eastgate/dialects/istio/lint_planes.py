@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from eastgate.cluster import Workload, World
 from eastgate.dialects.istio import plane_lint_codes as codes
@@ -152,6 +153,28 @@ def _bare(policy: IstioPolicy, pods: Sequence[Workload], world: World) -> Iterat
             help_ = LET_THEM_HAVE_ONE
         message = f"nothing enforces {policy.ref} on {enumerated(keys)}: {why}"
         yield Finding(codes.NO_PROXY, message, span, help_, (str(policy.ref), *keys), cause=refusal or "labels")
+
+
+_EXCLUDED: Final = "traffic.sidecar.istio.io/excludeInboundPorts"
+_INCLUDED: Final = "traffic.sidecar.istio.io/includeInboundPorts"
+
+
+def check_ports_without_proxy(context: Context) -> Iterator[Finding]:
+    """Report policies on pods with ports whose connections do not go through the sidecar."""
+    planes = _planes(context)
+    for policy in _enforced(context):
+        pods = [pod for pod in _selected(policy, context) if planes[pod.key] is ServingPlane.SIDECAR]
+        for name, some, none in ((_EXCLUDED, "port {}", ""), (_INCLUDED, "ports other than {}", "any port")):
+            alike: dict[str, list[str]] = {}
+            for pod in pods:
+                alike.setdefault(pod.annotations.get(name, none and "*").strip(), []).append(pod.key)
+            for ports, keys in alike.items():
+                where = some.format(ports) if ports else none
+                if where and ports != "*":
+                    message = f"nothing enforces {policy.ref} on {where} of {enumerated(keys)}: no sidecar sees it"
+                    help_ = f"remove {name}, or guard the port with a NetworkPolicy"
+                    span = locating.at(policy.span, "spec", "selector")
+                    yield Finding(codes.NO_PROXY, message, span, help_, (str(policy.ref), *keys), cause=name + ports)
 
 
 # Targets
