@@ -24,11 +24,13 @@ INSTALLATIONS: Final = frozenset({_OPERATOR, _SAIL, _FLUX, _ARGO})
 """The kinds, each with its group, that may install Istio."""
 
 _CHART: Final = "istiod"
+_ROOT_NAMESPACE: Final = "istio-system"
 _GATEWAYS: Final = (("ingressGateways", "ingressgateway"), ("egressGateways", "egressgateway"))
 _PROFILES: Final = {  # the gateways that a profile has by itself
     "default": ("ingressgateway",),
     "openshift": ("ingressgateway",),
     "preview": ("ingressgateway",),
+    "stable": ("ingressgateway",),
     "demo": ("ingressgateway", "egressgateway"),
 }
 _PORTS: Final = (8080, 8443, 15021)
@@ -70,7 +72,7 @@ def read_installation(root: Data, namespace: str, name: str, span: Span | None) 
     mesh = told.get("meshConfig")
     if kind == "IstioOperator" and spec.get("meshConfig") is not None:
         own = spec["meshConfig"]
-        mesh = {**mesh, **own} if isinstance(mesh, dict) and isinstance(own, dict) else own
+        mesh = {**own, **mesh} if isinstance(mesh, dict) and isinstance(own, dict) else own
     root_namespace = text(mapping(told, "global"), "istioNamespace")
     if (group, kind) == _SAIL:
         root_namespace = text(spec, "namespace") or root_namespace
@@ -82,7 +84,7 @@ def read_installation(root: Data, namespace: str, name: str, span: Span | None) 
         name,
         "" if mesh is None else json.dumps(mesh, sort_keys=True, default=str),
         root_namespace,
-        tuple(_gateways(spec, namespace, root_namespace, span)) if is_operator else (),
+        tuple(_gateways(spec, root_namespace or _ROOT_NAMESPACE, span)) if is_operator else (),
         span,
     )
 
@@ -124,8 +126,11 @@ def _argo_values(source: Data) -> Data:
 # Gateways
 
 
-def _gateways(spec: Data, namespace: str, root_namespace: str | None, span: Span | None) -> Iterator[Workload]:
-    """Yield the gateways of an IstioOperator: those of its profile, and those that it lists and does not disable."""
+def _gateways(spec: Data, root_namespace: str, span: Span | None) -> Iterator[Workload]:
+    """Yield the gateways of an IstioOperator: those of its profile, and those that it lists and does not disable.
+
+    The namespace of the object itself does not matter: istioctl installs into that of the control plane.
+    """
     components, profile = mapping(spec, "components"), text(spec, "profile") or "default"
     for component, role in _GATEWAYS:
         listed = {text(entry, "name") or f"istio-{role}": entry for entry in mappings(components, component)}
@@ -133,8 +138,7 @@ def _gateways(spec: Data, namespace: str, root_namespace: str | None, span: Span
             listed.setdefault(f"istio-{role}", {})
         for name, entry in sorted(listed.items()):
             if entry.get("enabled") not in (False, "false"):
-                home = text(entry, "namespace") or root_namespace or namespace
-                yield _gateway(entry, home, name, role, span)
+                yield _gateway(entry, text(entry, "namespace") or root_namespace, name, role, span)
 
 
 def _gateway(entry: Data, namespace: str, name: str, role: str, span: Span | None) -> Workload:

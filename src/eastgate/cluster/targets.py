@@ -41,7 +41,8 @@ class PodsAcross:
     pods: Selector
 
     def __str__(self) -> str:
-        return f"pods {self.pods} in namespaces {self.namespaces}"
+        where = "any namespace" if self.namespaces == Selector() else f"namespaces {self.namespaces}"
+        return f"pods {self.pods} in {where}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,13 @@ class Span:
         return self.source.line(self.line)
 
     @property
+    def covered(self) -> str:
+        """Return the whole text of the span, as it may be shown."""
+        lines = [self.source.line(number) for number in range(self.line, self.end_line + 1)]
+        lines[-1] = lines[-1][: self.end_column - 1]
+        return "\n".join([lines[0][self.column - 1 :], *lines[1:]])
+
+    @property
     def underlined(self) -> str:
         """Return what a caret line underlines: the span itself, or its part on the first line."""
         line = self.first_line

@@ -23,6 +23,8 @@ from eastgate.manifests.node import Node, Plain
 _FIELDS = ("apiVersion", "kind", "metadata")
 _METADATA = ("name", "generateName", "namespace")
 _EXAMPLES = {"apiVersion": "apiVersion: v1", "kind": "kind: Pod"}
+_PREFIXES = {("install.istio.io", "IstioOperator"): "istio-"}
+"""Kinds that a tool reads from a file, without an API server: they need no name."""
 
 
 class Inherited(NamedTuple):
@@ -58,9 +60,12 @@ def head(data: dict[str, Plain], inherited: Inherited | None = None) -> Head | N
 
 def with_generated_name(data: dict[str, Plain], number: int) -> dict[str, Plain] | None:
     """Return an object with a name such as a cluster would generate from its `generateName`; None where it has none."""
-    metadata = data.get("metadata")
-    prefix = metadata.get("generateName") if isinstance(metadata, dict) else None
-    if not isinstance(metadata, dict) or not isinstance(prefix, str) or not prefix or metadata.get("name") is not None:
+    metadata = data.get("metadata") or {}
+    if not isinstance(metadata, dict) or metadata.get("name") is not None:
+        return None
+    group = str(data.get("apiVersion")).partition("/")[0]
+    prefix = metadata.get("generateName") or _PREFIXES.get((group, str(data.get("kind"))))
+    if not isinstance(prefix, str):
         return None
     return {**data, "metadata": {**metadata, "name": f"{prefix}{number:x>5}"}}
 

@@ -59,7 +59,15 @@ kind: ConfigMap
 metadata: {name: istio, namespace: istio-system}
 data: {mesh: "pathNormalization: {normalization: FORM}"}
 """
-KINDS = {"IstioOperator": OPERATOR, "Istio": SAIL, "HelmRelease": FLUX, "Application": ARGO, "as text": ARGO_TEXT}
+WITHOUT_METADATA = OPERATOR.replace("metadata: {name: mesh, namespace: istio-system}\n", "")
+KINDS = {
+    "IstioOperator": OPERATOR,
+    "without metadata": WITHOUT_METADATA,
+    "Istio": SAIL,
+    "HelmRelease": FLUX,
+    "Application": ARGO,
+    "as text": ARGO_TEXT,
+}
 
 
 def told(installation: str, form: str = "MERGE_SLASHES") -> str:
@@ -117,6 +125,23 @@ spec:
     own = read(of_profile.replace("PROFILE", "default") + declared).world.workloads
     assert own["istio-system/istio-ingressgateway"].service_account == "gate"
     assert len(own) == 3
+
+
+@pytest.mark.parametrize("profile", ["default", "demo", "openshift", "preview", "stable"])
+@pytest.mark.parametrize("metadata", ["", "metadata: {namespace: operators}", "metadata: {name: mesh}"])
+def test_the_gateways_are_in_the_namespace_of_the_control_plane(profile: str, metadata: str) -> None:
+    """An IstioOperator is a file of istioctl: it needs no name, and its own namespace does not matter."""
+    operator = WITHOUT_METADATA.replace("kind: IstioOperator", f"kind: IstioOperator\n{metadata}")
+    reading = read(operator.replace("{meshConfig: MESH}", f"{{profile: {profile}}}"))
+    assert "istio-system/istio-ingressgateway" in reading.world.workloads
+
+
+def test_the_values_of_an_operator_count_more_than_its_mesh_config() -> None:
+    spec = """{meshConfig: {pathNormalization: {normalization: NONE}, trustDomainAliases: [old]},
+      values: {meshConfig: {pathNormalization: {normalization: MERGE_SLASHES}}}}"""
+    reading = read(OPERATOR.replace("{meshConfig: MESH}", spec))
+    mesh = mesh_settings(reading.settings, reading.world)
+    assert (mesh.trust_domains, mesh.path_normalization) == (("cluster.local", "old"), PathNormalization.MERGE_SLASHES)
 
 
 def test_gateways_come_and_go_with_their_operator() -> None:

@@ -80,6 +80,18 @@ def test_the_same_mistake_a_second_time_is_new(project: Project) -> None:
     assert project.compared().exit_code == 1
 
 
+def test_another_mistake_under_the_same_key_is_new(project: Project) -> None:
+    """Most manifests have a field in each line: only the first line of a selector is underlined."""
+    block = "podSelector:\n    matchLabels:\n      app: {0}\n"
+    text = (project.manifests / "app.yaml").read_text("utf-8")
+    flow = "{podSelector: {matchLabels: {app: old}}}"
+    (project.manifests / "app.yaml").write_text(text.replace(f" {flow}", "\n  " + block.format("old")), "utf-8")
+    assert project.lint("--write-baseline", str(project.file)).exit_code == 0
+    assert project.compared().exit_code == 0
+    (project.manifests / "app.yaml").write_text(text.replace(f" {flow}", "\n  " + block.format("other")), "utf-8")
+    assert project.compared().exit_code == 1
+
+
 def test_what_is_gone_is_counted(project: Project) -> None:
     project.write()
     result = project.compared()

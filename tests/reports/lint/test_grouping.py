@@ -53,6 +53,22 @@ def test_of_very_many_findings_of_one_code_the_rest_are_only_counted(tmp_path: P
     assert ("= also: 30 more: " in output) is (count > shown)
 
 
+UNKNOWN_NAMESPACE = """---
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {{name: p-{0}, namespace: app}}
+spec:
+  selector: {{matchLabels: {{app: web-{0}}}}}
+  rules: [{{from: [{{source: {{namespaces: [elsewhere]}}}}]}}]
+"""
+
+
+def test_findings_of_the_same_words_are_one(tmp_path: Path) -> None:
+    output = run(tmp_path, UNKNOWN_NAMESPACE, 3)
+    assert output.count("info[EG6005]: no manifest declares namespace elsewhere") == 1
+    assert "= also: 2 more: AuthorizationPolicy/app/p-1 (" in output
+
+
 def test_each_is_shown_with_v(tmp_path: Path) -> None:
     assert run(tmp_path, WITHOUT_A_PROXY, 12, "-v").count("warning[EG6135]") == 12
 

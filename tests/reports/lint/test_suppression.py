@@ -95,7 +95,11 @@ IGNORE = "# eastgate: ignore EG6301 because the pods come later"
 def commented(place: int, comment: str) -> list[str]:
     places = ["", "", "", "", ""]
     places[place] = f"  {comment}" if place == 4 else f"{comment}\n" + " " * (2 if place > 1 else 0)
-    reading = read_text("shop.yaml", COMMENTED.format(*places), positioned=reads)
+    return found_in(COMMENTED.format(*places))
+
+
+def found_in(manifests: str) -> list[str]:
+    reading = read_text("shop.yaml", manifests, positioned=reads)
     authority = Authority(sort_documents(reading.documents, Settings(), reading.reporter))
     return sorted(finding.code.id for finding in lint(authority))
 
@@ -103,6 +107,27 @@ def commented(place: int, comment: str) -> list[str]:
 def test_a_comment_suppresses_in_its_document_its_block_or_its_line() -> None:
     assert commented(0, "# nothing") == ["EG6301"]
     assert [commented(place, IGNORE) for place in (1, 2, 3, 4)] == [[], [], [], []]
+
+
+def test_a_comment_inside_of_what_a_finding_is_about_suppresses_it() -> None:
+    """A finding about a selector underlines its first line, and people write beside the value."""
+    block = """
+  podSelector:
+    matchLabels:
+      # eastgate: ignore EG6001 because the pods come later
+      app: later
+"""
+    policy = f"""apiVersion: v1
+kind: Pod
+metadata: {{name: web, namespace: shop, labels: {{app: web}}}}
+spec: {{containers: [{{name: main, image: web}}]}}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {{name: later, namespace: shop}}
+spec:{block}"""
+    assert found_in(policy) == []
+    assert found_in(policy.replace(" eastgate", "")) == ["EG6001"]
 
 
 def test_a_comment_elsewhere_suppresses_nothing_and_is_a_finding() -> None:

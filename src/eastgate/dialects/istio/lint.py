@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from eastgate.dialects.base import Policy
 from eastgate.dialects.istio import lint_codes, plane_lint_codes
 from eastgate.dialects.istio.lint_authentication import check_mtls, check_tokens
 from eastgate.dialects.istio.lint_planes import (
     check_modes,
+    check_ports_without_proxy,
     check_proxies,
     check_rules_at_ztunnel,
     check_targets,
@@ -52,7 +54,7 @@ def _without_misspelt(naming: Naming) -> Naming:
             case _:
                 return atom
 
-    return Naming(rewrite(naming.when, known), naming.span)
+    return replace(naming, when=rewrite(naming.when, known))
 
 
 def _accounts(policy: IstioAuthorizationPolicy) -> Iterator[NamedAccount]:
@@ -93,6 +95,7 @@ LINTING: Linting[IstioPolicy] = Linting(
         check_rules_at_ztunnel,
         check_proxies,
         check_unknown_proxies,
+        check_ports_without_proxy,
         check_targets,
         check_modes,
     ),

@@ -81,9 +81,10 @@ TWO_RULES = Code(
 NO_SUCH_REQUEST = Code(
     "EG6122",
     "value that no request has",
-    "Istio compares methods, paths, hosts and namespaces with the text as it is written. Methods are in capitals, a "
-    "path begins with `/` and has no query, and a host has no scheme. Another value matches nothing: an ALLOW rule "
-    "allows nothing, and a DENY rule denies nothing.",
+    "Istio compares methods, paths, hosts, namespaces and request principals with the text as it is written. Methods "
+    "are in capitals, a path begins with `/` and has no query, a host has no scheme, and a request principal is the "
+    "issuer of a token, a slash and its subject. Another value matches nothing: an ALLOW rule allows nothing, and a "
+    "DENY rule denies nothing.",
     Severity.WARNING,
     wrong="operation: {methods: [get], paths: [health]}\n",
     right="operation: {methods: [GET], paths: [/health]}\n",

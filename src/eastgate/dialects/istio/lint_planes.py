@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from eastgate.cluster import Workload, World
 from eastgate.dialects.istio import plane_lint_codes as codes
@@ -12,6 +13,7 @@ from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, Isti
 from eastgate.dialects.istio.peer_modes import ZtunnelDenial, peer_modes, ztunnel_denials, ztunnel_ties
 from eastgate.dialects.istio.planes import LET_THEM_HAVE_ONE, ServingPlane, plane_of, refusal_of
 from eastgate.dialects.istio.settings import IstioSettings
+from eastgate.dialects.istio.targets import WAYPOINT_CLASS
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
 from eastgate.dialects.istio.ztunnel import lower_rule
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
@@ -44,15 +46,25 @@ def check_rules_at_ztunnel(context: Context) -> Iterator[Finding]:
     """Report the rules that ztunnel enforces otherwise than they are written, and actions that it does not have."""
     planes = _planes(context)
     for policy in _enforced(context):
-        served = [
-            workload.key for workload in _selected(policy, context) if planes[workload.key] is ServingPlane.ZTUNNEL
-        ]
+        selected = _selected(policy, context)
+        served = [workload.key for workload in selected if planes[workload.key] is ServingPlane.ZTUNNEL]
         if isinstance(policy, IstioAuthorizationPolicy) and served:
             yield from _rule_findings(policy, served)
-        elif isinstance(policy, RequestAuthentication) and served and policy.selector.match_labels:
+        elif not isinstance(policy, RequestAuthentication) or not served:
+            continue
+        elif policy.selector.match_labels or (len(served) == len(selected) and not _has_gateway(policy, context)):
             message = f"{policy.ref} does nothing on {enumerated(served)}: ztunnel validates no tokens"
             span = locating.at(policy.span, "spec", "selector")
             yield Finding(codes.TOKENS_AT_ZTUNNEL, message, span, _USE_WAYPOINT, (str(policy.ref), *served))
+
+
+def _has_gateway(policy: IstioPolicy, context: Context) -> bool:
+    """Return whether a policy without a selector may be meant for the proxies of a Gateway."""
+    gateways = context.world.gateways.values()
+    return any(
+        gateway.gateway_class != WAYPOINT_CLASS and (policy.in_root or gateway.namespace == policy.namespace)
+        for gateway in gateways
+    )
 
 
 def _rule_findings(policy: IstioAuthorizationPolicy, served: Sequence[str]) -> Iterator[Finding]:
@@ -141,6 +153,28 @@ def _bare(policy: IstioPolicy, pods: Sequence[Workload], world: World) -> Iterat
             help_ = LET_THEM_HAVE_ONE
         message = f"nothing enforces {policy.ref} on {enumerated(keys)}: {why}"
         yield Finding(codes.NO_PROXY, message, span, help_, (str(policy.ref), *keys), cause=refusal or "labels")
+
+
+_EXCLUDED: Final = "traffic.sidecar.istio.io/excludeInboundPorts"
+_INCLUDED: Final = "traffic.sidecar.istio.io/includeInboundPorts"
+
+
+def check_ports_without_proxy(context: Context) -> Iterator[Finding]:
+    """Report policies on pods with ports whose connections do not go through the sidecar."""
+    planes = _planes(context)
+    for policy in _enforced(context):
+        pods = [pod for pod in _selected(policy, context) if planes[pod.key] is ServingPlane.SIDECAR]
+        for name, some, none in ((_EXCLUDED, "port {}", ""), (_INCLUDED, "ports other than {}", "any port")):
+            alike: dict[str, list[str]] = {}
+            for pod in pods:
+                alike.setdefault(pod.annotations.get(name, none and "*").strip(), []).append(pod.key)
+            for ports, keys in alike.items():
+                where = some.format(ports) if ports else none
+                if where and ports != "*":
+                    message = f"nothing enforces {policy.ref} on {where} of {enumerated(keys)}: no sidecar sees it"
+                    help_ = f"remove {name}, or guard the port with a NetworkPolicy"
+                    span = locating.at(policy.span, "spec", "selector")
+                    yield Finding(codes.NO_PROXY, message, span, help_, (str(policy.ref), *keys), cause=name + ports)
 
 
 # Targets

@@ -165,6 +165,15 @@ def _path_problem(text: str) -> tuple[str, str] | None:
     return None
 
 
+def _request_principal_problem(text: str) -> tuple[str, str] | None:
+    issuer, _, subject = text.rpartition("/")  # as Istio does, even where that cuts `https://`
+    if not issuer.endswith(":/") and ("*" in text or (issuer and subject)):
+        return None
+    plain = text.rstrip("*")
+    help_ = "write the whole issuer and /*" if plain.endswith("://") else f"write {plain}/*"
+    return "a principal of a token is an issuer, a slash and a subject", help_
+
+
 def _host_problem(text: str) -> tuple[str, str] | None:
     host = text.partition("://")[2] or text
     if "/" not in text:
@@ -185,4 +194,6 @@ _PROBLEMS: Final = {
     "namespaces": _namespace_problem,
     "source.namespace": _namespace_problem,
     "request.headers[:method]": _method_problem,
+    "requestPrincipals": _request_principal_problem,
+    "request.auth.principal": _request_principal_problem,
 }

@@ -29,7 +29,8 @@ NO_PROXY = Code(
     "EG6135",
     "policy on a workload without a proxy",
     "No label of the pod and its namespace gives it a sidecar or ztunnel, so that nobody enforces the policy. Label "
-    "it, or say with istioDataPlane which proxies there are.",
+    "it, or say with istioDataPlane which proxies there are. Connections to a port that the annotation "
+    "`traffic.sidecar.istio.io/excludeInboundPorts` names, or `includeInboundPorts` does not, go round the sidecar.",
     Severity.WARNING,
     wrong="kind: Namespace\nmetadata: {name: shop}\n",
     right="kind: Namespace\nmetadata: {name: shop, labels: {istio-injection: enabled}}\n",

@@ -24,10 +24,11 @@ P = TypeVar("P", bound=Policy)
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """A condition that may name callers, and the span of the text that names them."""
+    """A condition that may name callers, and the span of the text that names them. `rule` is that of the whole rule."""
 
     when: Predicate
     span: Span | None
+    rule: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def is_shaped(layers: Iterable[Layer], setting: str) -> bool:
 
 def naming_of(rules: Iterable[Rule]) -> tuple[Naming, ...]:
     """Return the conditions of rules, each with the text that is about callers."""
-    return tuple(Naming(rule.when, rule.origin.part(_about_callers(rule))) for rule in rules)
+    return tuple(Naming(rule.when, rule.origin.part(_about_callers(rule)), rule.origin.span) for rule in rules)
 
 
 def _about_callers(rule: Rule) -> Attribute:

@@ -59,14 +59,20 @@ def annotation(document: Span | None, *names: str) -> Span | None:
     return span or name_of(document)
 
 
-def scalar(document: Span, within: Span | None, texts: Iterable[str | int]) -> Span:
-    """Find the first of these values within a span of a document; where there is none, return that span."""
-    inside = _within(within) if within is not None else _anywhere
-    nodes = [node for node in _scalars(root_of(document)) if inside(node) and not isinstance(node.value, bool)]
-    for text in texts:
-        for node in nodes:
-            if node.value == text:
-                return node.span
+def scalar(document: Span, within: Span | None, texts: Iterable[str | int], *, rule: Span | None = None) -> Span:
+    """Find the first of these values within a span of a document, or else in its rule; where there is none, return it.
+
+    `rule` is where the value may be written too: a rule names ports and callers in several lists.
+    """
+    wanted = list(texts)
+    scalars = [node for node in _scalars(root_of(document)) if not isinstance(node.value, bool)]
+    for span in (within, rule) if rule is not None else (within,):
+        inside = _within(span) if span is not None else _anywhere
+        nodes = [node for node in scalars if inside(node)]
+        for text in wanted:
+            for node in nodes:
+                if node.value == text:
+                    return node.span
     return within or document
 
 

@@ -81,9 +81,10 @@ def _empty_peer(
     world = pods.world
     homes = [name for name in world.namespaces_in_use() if namespaces.matches(world.namespace(name).labels)]
     is_system = selects_system_namespace(namespaces) if not homes else selects_system_pods(labels)
-    is_elsewhere = is_system and peer.fields != frozenset({"podSelector"})
+    is_own = peer.fields == frozenset({"podSelector"})
+    is_elsewhere = is_system and not is_own
     if not homes:
-        if not is_elsewhere and (world.namespaces or NAME_LABEL in dict(namespaces.equalities)):
+        if not is_elsewhere and not is_own and (world.namespaces or NAME_LABEL in dict(namespaces.equalities)):
             message = (
                 f"{policy.ref} is about namespaces {namespaces}, and no namespace of the manifests has these labels"
             )

@@ -1,6 +1,7 @@
 """Baselines: the findings that a project has accepted, in a file. Only new ones count.
 
-A finding is recognized by its code, the object that it is about and the text that it underlines. Lines may move.
+A finding is recognized by its code, the object that it is about and the text that it is about, all lines of it. Lines
+may move.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class BaselineComparison:
 
 def fingerprint(finding: Finding) -> str:
     """Return a hash of what a finding is about, which stays the same when other things change."""
-    text = " ".join(finding.span.underlined.split()) if finding.span is not None else finding.message
+    text = " ".join(finding.span.covered.split()) if finding.span is not None else finding.message
     parts = "\n".join((finding.code.id, *finding.subjects[:1], text))
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

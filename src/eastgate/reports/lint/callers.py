@@ -46,7 +46,7 @@ def _finding(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Find
 def _foreign(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding:
     own = inventory.settings.trust_domain
     close = corrected_name(caller.trust_domain or "", [own])
-    span = locating.scalar(policy.span, caller.span, caller.spellings)
+    span = locating.scalar(policy.span, caller.span, caller.spellings, rule=caller.rule)
     if close is not None:
         message = f"the trust domain of {caller.identity} is almost, but not quite, {own}"
         return Finding(codes.TYPO, message, span, f"did you mean {own}?", (str(policy.ref),))
@@ -59,7 +59,7 @@ def _no_namespace(caller: Caller, policy: Policy, inventory: PolicyInventory) ->
     name = caller.namespace or ""
     close = corrected_name(name, inventory.namespaces)
     exact, *others = caller.spellings
-    span = locating.scalar(policy.span, caller.span, (exact, name, *others))
+    span = locating.scalar(policy.span, caller.span, (exact, name, *others), rule=caller.rule)
     if close is not None:
         message = f"there is no namespace {name}, from which {policy.ref} names clients"
         return Finding(codes.TYPO, message, span, f"did you mean {close}?", (str(policy.ref),))
@@ -78,5 +78,5 @@ def _no_account(caller: Caller, policy: Policy, inventory: PolicyInventory) -> F
     help_ = (
         f"did you mean {close}?" if close else f"declare it, or name one of {list_some(inventory.accounts[namespace])}"
     )
-    span = locating.scalar(policy.span, caller.span, caller.spellings)
+    span = locating.scalar(policy.span, caller.span, caller.spellings, rule=caller.rule)
     return Finding(codes.NO_SUCH_ACCOUNT, message, span, help_, (str(policy.ref),))

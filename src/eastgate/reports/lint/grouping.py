@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -35,15 +34,17 @@ def _place(finding: Finding) -> str:
 
 
 def group_findings(findings: Sequence[Finding]) -> list[FindingGroup]:
-    """Group findings, in the order of the first of each group."""
-    groups: dict[tuple[object, ...], list[Finding]] = {}
-    seen: Counter[str] = Counter()
+    """Group findings with one cause, or of the same words, in the order of the first of each group."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    shown: dict[str, list[tuple[str, str]]] = {}  # the groups of each code
     for finding in findings:
-        if finding.cause is not None:
-            key: tuple[object, ...] = (finding.code.id, finding.cause)
-        else:
-            seen[finding.code.id] += 1
-            key = (finding.code.id, None, min(seen[finding.code.id], _MOST_OF_ONE_CODE))
+        key = (finding.code.id, finding.cause or finding.message)
+        if key not in groups:
+            of_code = shown.setdefault(finding.code.id, [])
+            if len(of_code) == _MOST_OF_ONE_CODE:
+                key = of_code[-1]
+            else:
+                of_code.append(key)
         groups.setdefault(key, []).append(finding)
     return [FindingGroup(first, tuple(others)) for first, *others in groups.values()]
 

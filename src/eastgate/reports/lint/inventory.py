@@ -29,6 +29,7 @@ __all__ = ["Group", "Labels", "Policy", "PolicyInventory", "collect_labels"]
 
 Labels = dict[str, set[str]]  # the values of each key
 
+_OF_KUBERNETES = ("default", "kube-node-lease", "kube-public", "kube-system")  # API servers make them
 _DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # how questions name them
 
 
@@ -198,8 +199,8 @@ class PolicyInventory:
 
     @cached_property
     def namespaces(self) -> frozenset[str]:
-        """Return every namespace in which there is anything, or that is declared."""
-        names = set(self.world.namespaces_in_use())
+        """Return every namespace in which there is anything, or that is declared, or that every cluster has."""
+        names = {*_OF_KUBERNETES, *self.world.namespaces_in_use()}
         names |= {identity.namespace for identity in self.world.objects if identity.namespace}
         names |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
         return frozenset(names)

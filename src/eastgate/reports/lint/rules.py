@@ -11,10 +11,10 @@ from eastgate.dialects.linting.ports import unexposed_ports as unexposed
 from eastgate.ir import And, Computed, Is, Not, OneOf, Or, Predicate, Rule, atoms
 from eastgate.ir.attributes import PORT
 from eastgate.manifests.node import Node
-from eastgate.reports.conditions import condition_text
+from eastgate.reports.conditions import TWO_LINES, condition_text
 from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Policy, PolicyInventory
-from eastgate.reports.lint.solving import is_possible
+from eastgate.reports.lint.solving import contradiction, is_possible
 
 
 def find_impossible_rules(inventory: PolicyInventory) -> Iterator[Finding]:
@@ -37,8 +37,14 @@ def _impossible(policy: Policy, rule: Rule, empty_list: EmptyList | None) -> Ite
         message = f"{rule.origin} {empty_list.outcome}: there is nothing in this list"
         yield Finding(empty_list.code, message, span, empty_list.help, subjects)
     elif not is_possible(rule.when):
-        message = f"{rule.origin} can never match: {condition_text(rule.when, exact=True)} cannot all hold"
+        message = f"{rule.origin} can never match: {_contradiction_text(rule.when)} cannot all hold"
         yield Finding(codes.CONTRADICTION, message, rule.origin.span, "write rules of their own", subjects)
+
+
+def _contradiction_text(impossible: Predicate) -> str:
+    wanted = contradiction(impossible)
+    exact = condition_text(wanted, exact=True)
+    return exact if len(exact) <= TWO_LINES else condition_text(wanted)
 
 
 def _parts(predicate: Predicate) -> Iterator[Predicate]:
@@ -99,4 +105,5 @@ def _ports(policy: Policy, rule: Rule) -> Iterator[tuple[int | str, Callable[[],
     for atom in atoms(rule.when):
         if isinstance(atom, Is) and atom.attribute == PORT and isinstance(atom.matcher, OneOf):
             for port in sorted(atom.matcher.values, key=str):
-                yield port, partial(locating.scalar, policy.span, rule.origin.part(PORT), [port])
+                texts = dict.fromkeys((port, str(port)))
+                yield port, partial(locating.scalar, policy.span, rule.origin.part(PORT), texts, rule=rule.origin.span)

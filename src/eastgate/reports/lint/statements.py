@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from eastgate.diagnostics.spans import Span
 from eastgate.ir import AccountsOf, Is, OneOf, Predicate, Suffix, atoms
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.service_accounts import account_of
-from eastgate.ir.spiffe import trust_domain_of
+from eastgate.ir.spiffe import SCHEME, trust_domain_of
 from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Policy
@@ -18,29 +19,35 @@ from eastgate.symbolic.names import parse_account_name
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One client that a policy names: an account, all of a namespace (`*`), or an identity that is neither."""
+    """One client that a policy names: an account, all of a namespace (`*`), or an identity that is neither.
+
+    `rule` is the text of the rule that names it.
+    """
 
     identity: str
     span: Span | None
     namespace: str | None = None
     account: str | None = None
     trust_domain: str | None = None
+    rule: Span | None = None
 
     @property
     def spellings(self) -> tuple[str, ...]:
         """Return the ways to write it, the most exact first."""
+        exact = (self.identity, self.identity.removeprefix(SCHEME))
         if self.namespace is None or self.account is None:
-            return (self.identity,)
+            return exact
         if self.account == "*":
-            return f"{self.namespace}/*", self.identity, self.namespace
-        return self.identity, f"{self.namespace}/{self.account}", self.account
+            return f"{self.namespace}/*", f"{self.trust_domain}/ns/{self.namespace}/sa/*", *exact, self.namespace
+        return *exact, f"{self.namespace}/{self.account}", self.account
 
 
 def callers(policy: Policy, settings: Settings) -> Iterator[Caller]:
     """List every client that a policy names."""
     statements = statements_of(policy)
     for naming in statements.naming:
-        yield from callers_in(naming.when, naming.span, settings)
+        for caller in callers_in(naming.when, naming.span, settings):
+            yield replace(caller, rule=naming.rule)
     for named in statements.accounts:
         yield Caller(f"{named.namespace}/{named.account}", named.span, named.namespace, named.account)
 

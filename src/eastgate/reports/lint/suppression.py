@@ -47,7 +47,7 @@ class _Suppression:
     used: bool = False
 
     def is_about(self, finding: Finding) -> bool:
-        """Return whether a finding is about the same object, or in the same lines."""
+        """Return whether a finding is about the same object, or about some of the same lines."""
         if self.keys & set(finding.subjects):
             return True
         if self.pattern is not None:
@@ -55,7 +55,7 @@ class _Suppression:
         span, within = finding.span, self.within
         if span is None or within is None:
             return False
-        return span.source is within.source and within.line <= span.line <= within.end_line
+        return span.source is within.source and span.line <= within.end_line and within.line <= span.end_line
 
 
 @dataclass(slots=True)
