@@ -346,7 +346,7 @@ class PodRows:
         """
         missing = [caller for caller in everybody if caller not in alike]
         if [caller.id for caller in missing] == ["anonymous"]:
-            return ANY_IDENTITY
+            return ANY_IDENTITY, frozenset()
         outsiders = [caller for caller in everybody if self._is_outsider(caller)]
         name = ANYONE
         if outsiders and set(outsiders) <= set(missing):
