@@ -10,6 +10,7 @@ from os import PathLike
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
+from eastgate.api.examining import Examination
 from eastgate.cluster import Manifest, Namespace, World, WorldObject, interpret, may_install
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
@@ -91,8 +92,8 @@ class Manifests:
     excluded: int = 0
     left_out: dict[PolicyRef, list[Diagnostic]] = field(default_factory=dict)
     """The errors in objects of a cluster that are no policies: one of them must not stop the answers about others."""
-    unfounded: list[Diagnostic] = field(default_factory=list)
-    """Errors in what a cluster says about all of its policies, such as the configuration of its mesh."""
+    unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
+    """The errors, by dialect, in what a cluster says about all of its policies: see `Examination`."""
     _documents: dict[Policy, Document] = field(default_factory=dict)
 
     def add(self, document: Document) -> None:
@@ -131,10 +132,9 @@ class Manifests:
     def settle(self, *, whole: bool = True) -> None:
         """Report what can be said only when everything has been read, if it has."""
         if whole and any(dialects.is_examined(policy) for policy in self.policies):
-            for policy, finding in dialects.examine(self.policies, self.settings, World.of(self.objects)):
-                if policy is None and finding.is_error and _is_in_cluster(finding):
-                    self.unfounded.append(finding)
-                    continue
+            examination, findings = Examination(self.settings).after(self.policies, (), (), World.of(self.objects))
+            self.unfounded = examination.unfounded
+            for policy, finding in findings.found:
                 self.reporter.diagnostics.append(finding)
                 if policy is not None and finding.is_error:
                     self._reject(policy, finding)
@@ -220,10 +220,6 @@ def _is_left_out(document: Document) -> bool:
     A route is not: it closes where it is attached.
     """
     return isinstance(document.origin, RenderedObject) and not dialects.is_route(document)
-
-
-def _is_in_cluster(finding: Diagnostic) -> bool:
-    return finding.span is not None and finding.span.source.is_object
 
 
 def _ref(document: Document) -> PolicyRef:
