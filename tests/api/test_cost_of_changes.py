@@ -91,11 +91,11 @@ def _calls_of_change(policy: Callable[[int, str], Object], changed: Object, size
     original = next((each for each in objects if _name(each) == _name(changed)), None)
     news, back = _read(changed), _read(*([original] if original is not None else []))
     for _ in range(2):
-        authority.apply(back, [] if original is not None else [_name(changed)])
+        authority.update(back, [] if original is not None else [_name(changed)])
         authority.engine.compile_all()
         profile = cProfile.Profile()
         profile.enable()
-        authority.apply(news)
+        authority.update(news)
         profile.disable()
     return sum(entry.callcount for entry in profile.getstats())
 

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, cast
 
 from eastgate import dialects
+from eastgate.api.changes import Changes
 from eastgate.api.crossings import ConnectionVerdict, Crossing, LiveQuestion
 from eastgate.api.deciding import Decider, LiveArrivals, Prepared
 from eastgate.api.decisions import Decision
@@ -15,7 +16,15 @@ from eastgate.api.enforcement import Enforcers, PolicyEnforcement
 from eastgate.api.examining import Examination
 from eastgate.api.networked import network_objects
 from eastgate.api.questions import Question, QuestionError
-from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
+from eastgate.api.reading import (
+    FaultReason,
+    ManifestError,
+    Manifests,
+    read_manifests,
+    read_plain,
+    ref_of_document,
+    ref_of_id,
+)
 from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
 from eastgate.cluster.changes import Change
 from eastgate.cluster.points import Direction, Point
@@ -39,6 +48,10 @@ class Touched:
 
     points: frozenset[Point]
     change: Change
+
+    def __or__(self, later: Touched) -> Touched:
+        """Return what this update and a later one touched."""
+        return Touched(self.points | later.points, self.change | later.change)
 
 
 class Authority:
@@ -75,9 +88,8 @@ class Authority:
         self.warnings = [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
         self.warnings += [finding for found in manifests.unfounded.values() for finding in found]
         self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
-        unfit = {fault.unfit: fault.document for fault in manifests.faults if fault.unfit is not None}
-        self._documents |= {policy.ref: document for policy, document in unfit.items()}
-        self._rejected_documents = {fault.policy.ref: fault.document for fault in manifests.closing}
+        self._documents |= {fault.policy.ref: fault.document for fault in manifests.closing}
+        unfit = [fault.unfit for fault in manifests.faults if fault.unfit is not None]
         self._examination = Examination.of(self._settings, manifests.policies, unfit, manifests.unfounded)
         self._live = LiveWorld.of(manifests.objects)
         self._world = self._live.view
@@ -120,12 +132,8 @@ class Authority:
         return self._engine.policies
 
     def document_of(self, ref: PolicyRef) -> Document | None:
-        """Return what a policy was read from. It is for the packages of this project, and no part of the public API."""
+        """Return what a policy was read from, with errors or without. It is no part of the public API."""
         return self._documents.get(ref)
-
-    def document_of_rejected(self, ref: PolicyRef) -> Document | None:
-        """Return what a policy with errors was read from. It is no part of the public API."""
-        return self._rejected_documents.get(ref)
 
     @property
     def rejected(self) -> Sequence[rejection.RejectedPolicy]:
@@ -155,17 +163,22 @@ class Authority:
         Raises ManifestError where what is put has errors (see `strict`), alone or beside everything else; then
         nothing has changed. Warnings about what was put are added to `warnings`.
         """
-        self.apply(put if isinstance(put, Manifests) else self._read(put), remove)
+        news = put if isinstance(put, Manifests) else self._read(put)
+        self.apply(Changes(news, frozenset(ref for name in remove for ref in self._refs(name))))
 
-    def apply(self, news: Manifests, remove: Iterable[PolicyRef | ObjectId | str] = ()) -> Touched:
-        """Do as `update`, and return what it touched. It is no part of the public API."""
+    def apply(self, changes: Changes) -> Touched:
+        """Make changes, all at once, and return what they touched. Nothing else changes what is decided.
+
+        Raises ManifestError as `update` does.
+        """
+        news = changes.put
         if news.settings != self._settings:
             raise SettingsError(_differing(self._settings, news.settings))
         if news.reporter.errors if self._strict else news.strays:
             raise ManifestError(news.reporter.errors)
-        gone = {ref for name in remove for ref in self._refs(name)} - {policy.ref for policy in news.policies}
-        gone |= {_ref_of_id(declared.id) for declared in news.objects}  # it may have had errors, and have closed
-        gone |= {_ref_of(fault.document) for fault in news.faults if fault.reason is FaultReason.ROUTE}
+        gone = changes.removed - {policy.ref for policy in news.policies}
+        gone |= {ref_of_id(declared.id) for declared in news.objects}  # it may have had errors, and have closed
+        gone |= {ref_of_document(fault.document) for fault in news.faults if fault.reason is FaultReason.ROUTE}
         ids = {ObjectId(ref.group, ref.kind, ref.namespace or "", ref.name) for ref in gone}
         self._engine.touched.clear()
         before = [self._world.objects.get(name) for name in {*ids, *(declared.id for declared in news.objects)}]
@@ -178,15 +191,17 @@ class Authority:
         for ref in gone:
             self._engine.remove_policy(ref)
             self._documents.pop(ref, None)
-            self._rejected_documents.pop(ref, None)
         for policy in (*news.demanded, *examined):
             self._engine.put_policy(policy)
         self._documents |= {policy.ref: news.document_of(policy) for policy in news.policies}
-        self._rejected_documents |= {fault.policy.ref: fault.document for fault in news.closing}
+        self._documents |= {fault.policy.ref: fault.document for fault in news.closing}
         self.unread_objects = self._unread_after(news, gone)
-        replaced = {str(ref) for ref in (*gone, *(policy.ref for policy in news.demanded))}
-        self.warnings = [warning for warning in self.warnings if not _is_about(warning, replaced)]
-        self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
+        if changes.warnings is None:
+            replaced = {str(ref) for ref in (*gone, *(policy.ref for policy in news.demanded))}
+            self.warnings = [warning for warning in self.warnings if not _is_about(warning, replaced)]
+            self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
+        else:
+            self.warnings = [*changes.warnings]
         return Touched(frozenset(self._engine.touched), change)
 
     def _read(self, put: Iterable[Mapping[str, object] | Policy | WorldObject]) -> Manifests:
@@ -202,13 +217,13 @@ class Authority:
     def _refs(self, name: PolicyRef | ObjectId | str) -> list[PolicyRef]:
         """Return the references to what is called so, be it a policy or an object."""
         if not isinstance(name, str):
-            return [name if isinstance(name, PolicyRef) else _ref_of_id(name)]
+            return [name if isinstance(name, PolicyRef) else ref_of_id(name)]
         refs = [policy.ref for policy in self.policies]
-        refs += map(_ref_of_id, self._world.objects)
-        refs += [_ref_of(unread.document) for unread in self.unread_objects.objects]
+        refs += map(ref_of_id, self._world.objects)
+        refs += [ref_of_document(unread.document) for unread in self.unread_objects.objects]
         return [ref for ref in refs if str(ref) == name]
 
-    def _examine(self, news: Manifests, gone: set[PolicyRef], change: Change) -> list[Policy]:
+    def _examine(self, news: Manifests, gone: Set[PolicyRef], change: Change) -> list[Policy]:
         """Look at policies beside everything else: return those that close what they target because of errors, and
         those that closed it, and have none any more.
 
@@ -233,9 +248,9 @@ class Authority:
         self._examination = examination
         return [*closing, *findings.mended]
 
-    def _unread_after(self, news: Manifests, gone: set[PolicyRef]) -> UnreadObjects:
-        replaced = {_ref_of(unread.document) for unread in news.unread.objects} | gone
-        kept = [unread for unread in self.unread_objects.objects if _ref_of(unread.document) not in replaced]
+    def _unread_after(self, news: Manifests, gone: Set[PolicyRef]) -> UnreadObjects:
+        replaced = {ref_of_document(unread.document) for unread in news.unread.objects} | gone
+        kept = [unread for unread in self.unread_objects.objects if ref_of_document(unread.document) not in replaced]
         return UnreadObjects([*kept, *news.unread.objects])
 
     @contextmanager
@@ -248,9 +263,9 @@ class Authority:
         finally:
             self._live.update(remove=[declared.id for declared in imagined])
 
-    def assign_addresses(self, addresses: Mapping[str, str], *, prove: bool = False) -> None:
+    def assign_addresses(self, addresses: Mapping[str, str], *, prove: bool = False) -> Change:
         """Have these workloads run at these addresses, on one machine: see `LiveWorld.assign_addresses`."""
-        self._live.assign_addresses(addresses, prove=prove)
+        return self._live.assign_addresses(addresses, prove=prove)
 
     # Questions
 
@@ -379,14 +394,6 @@ def _differing(reading: Settings, deciding: Settings) -> str:
 def _is_about(warning: Diagnostic, names: Set[str]) -> bool:
     """Return whether a warning is about an object of a cluster that has one of these names."""
     return warning.span is not None and warning.span.source.is_object and warning.span.file in names
-
-
-def _ref_of(document: Document) -> PolicyRef:
-    return PolicyRef(document.kind, document.home, document.name, document.group)
-
-
-def _ref_of_id(name: ObjectId) -> PolicyRef:
-    return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
 
 
 def load(

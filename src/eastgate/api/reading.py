@@ -11,7 +11,7 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
 from eastgate.api.examining import Examination
-from eastgate.cluster import Manifest, Namespace, World, WorldObject, interpret, may_install
+from eastgate.cluster import Manifest, Namespace, ObjectId, World, WorldObject, interpret, may_install
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
@@ -108,8 +108,7 @@ class Manifests:
             if policy is None:
                 self.faults.append(Fault(document, FaultReason.POLICY, reporter.errors, self.settings))
             else:
-                self.policies.append(policy)
-                self._documents[policy] = document
+                self.add_policy(policy, document)
         else:
             declared = _declared(document, self.settings, reporter)
             if declared is not None:
@@ -123,10 +122,16 @@ class Manifests:
                 self.faults.append(Fault(document, reason, reporter.errors, self.settings))
         self.reporter.diagnostics.extend(self._unreported(reporter))
 
+    def add_policy(self, policy: Policy, document: Document | None) -> None:
+        """Take in a policy, and the document that it was read from."""
+        self.policies.append(policy)
+        if document is not None:
+            self._documents[policy] = document
+
     def _leave_out(self, document: Document, reporter: Reporter) -> None:
         """Leave an object with errors out, as one that is not considered."""
         self.unread.objects.append(unread_object(_FAULTY, document))
-        self.left_out[_ref(document)] = reporter.errors
+        self.left_out[ref_of_document(document)] = reporter.errors
         reporter.diagnostics[:] = [finding for finding in reporter if not finding.is_error]
 
     def settle(self, *, whole: bool = True) -> None:
@@ -172,8 +177,7 @@ class Manifests:
             policy = good.get(fault.policy.ref)
             if policy is not None:
                 fault.reason = FaultReason.KEPT
-                self.policies.append(policy)
-                self._documents[policy] = fault.document
+                self.add_policy(policy, fault.document)
 
     def _attribute(self) -> None:
         """Reject the policies that have errors which their reader found, and did not give up for."""
@@ -222,8 +226,14 @@ def _is_left_out(document: Document) -> bool:
     return isinstance(document.origin, RenderedObject) and not dialects.is_route(document)
 
 
-def _ref(document: Document) -> PolicyRef:
+def ref_of_document(document: Document) -> PolicyRef:
+    """Return the name of the object that a document describes."""
     return PolicyRef(document.kind, document.home, document.name, document.group)
+
+
+def ref_of_id(name: ObjectId) -> PolicyRef:
+    """Return the name of an object that exists."""
+    return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
 
 
 def _declared(document: Document, settings: Settings, reporter: Reporter) -> WorldObject | None:
