@@ -18,7 +18,9 @@ from bench.enforcement.load import accepts, request
 from bench.enforcement.plane import PORT, Plane
 from bench.enforcement.rules import SERVER, authority_of, identity, path, policy
 from bench.report import Section, Target
-from eastgate.mesh.enforcement import Enforcement
+from eastgate import cluster
+from eastgate.dialects import Policy
+from eastgate.mesh.enforcement import Enforcement, SiteChange
 
 __all__ = ["Changes", "enforcing"]
 
@@ -56,6 +58,12 @@ async def enforcing(rules: int, proxies: int, *, http: bool) -> AsyncIterator[tu
         await plane.listening((site.address, PORT) for site in sites.values())
         until(lambda: accepts(plane.app), "the application does not listen")
         yield plane, enforcement, nodes
+
+
+def put_policy(enforcement: Enforcement, changed: Policy) -> None:
+    """Change one policy, and publish what becomes of it."""
+    enforcement.authority.update(put=[changed])
+    enforcement.follow(SiteChange(), cluster.Change())
 
 
 class _Watcher:
@@ -119,7 +127,7 @@ async def changes(rules: int, proxies: int, samples: int, *, http: bool) -> list
             before = (await watcher.hear())["before"]
             assert wanted not in before, f"{wanted} before anything has changed"
             began = time.monotonic()
-            enforcement.put_policy(changed)
+            put_policy(enforcement, changed)
             built = time.monotonic()
             await plane.settled(nodes)
             acked = time.monotonic()

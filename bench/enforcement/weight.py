@@ -8,7 +8,7 @@ import json
 import sys
 
 from bench.children import resident_bytes, run_child
-from bench.enforcement.changes import enforcing
+from bench.enforcement.changes import enforcing, put_policy
 from bench.enforcement.rules import policy
 from bench.report import Section
 
@@ -48,7 +48,7 @@ async def _weighed(rules: int, proxies: int, *, http: bool) -> dict[str, float]:
     async with enforcing(rules, proxies, http=http) as (plane, enforcement, nodes):
         gc.collect()
         grown = resident_bytes() - before
-        enforcement.put_policy(policy(rules - 1, http=http, other=True))
+        put_policy(enforcement, policy(rules - 1, http=http, other=True))
         await plane.settled(nodes)
         gc.collect()
         envoys = [plane.envoys[node].resident_bytes() for node in nodes]

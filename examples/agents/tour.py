@@ -110,7 +110,7 @@ class Tour:
             raise AssertionError(f"the example has changed: {old!r}")
         policies.write_text(text.replace(old, new), encoding="utf-8")
         began = time.monotonic()
-        await self.mesh.apply(eastgate.load(str(self.manifests), settings=self.mesh.settings))
+        await self.mesh.replace(eastgate.load(str(self.manifests), settings=self.mesh.settings))
         self.console.print(f"   enforced after [bold]{1000 * (time.monotonic() - began):.0f} ms[/bold]\n")
 
 

@@ -25,7 +25,8 @@ from eastgate.mesh.calls import CallResult, make_calls
 from eastgate.mesh.events import BrokenChange, Enforced, MeshEvent
 from eastgate.mesh.local.connection import CallConnection, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
-from eastgate.mesh.reloading import ManifestFiles, Reloading
+from eastgate.mesh.reloading import Reloading
+from eastgate.source.files import FileSource
 
 HERE = Path(__file__).parent
 PARTNER = "spiffe://partner.example/ns/shop/sa/settlement"
@@ -118,7 +119,7 @@ async def main() -> int:
     console.width = max(console.width, 104)
     with tempfile.TemporaryDirectory() as folder:
         manifests = Path(shutil.copytree(HERE / "manifests", Path(folder) / "manifests"))
-        files = ManifestFiles([manifests])
+        files = FileSource([manifests])
         began = time.monotonic()
         async with LocalMesh(files.read, options=MeshOptions(name=f"tour-{os.getpid()}")) as mesh:
             console.print(

@@ -125,7 +125,7 @@ INTERNAL = {
     },
     "Document": {"node", "data", "origin"},
     "ImaginedPod": {"of_caller"},
-    "LocalMesh": {"apply", "change", "emit", "sites"},
+    "LocalMesh": {"apply", "emit", "replace", "sites"},
     "MeshOptions": {"lifetimes", "source", "tokens", "__init__"},
     "SocketAddress": {"to_plain"},
     "Table": {"cluster", "objects", "statement"},

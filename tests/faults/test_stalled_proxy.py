@@ -15,7 +15,8 @@ from eastgate.mesh import mesh as meshes
 from eastgate.mesh import reloading
 from eastgate.mesh.events import Enforced, MeshEvent, Noted
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
-from eastgate.mesh.reloading import ManifestFiles, Reloading
+from eastgate.mesh.reloading import Reloading
+from eastgate.source.files import FileSource
 from tests.faults.meshes import SERVER, Running, until
 from tests.faults.worlds import HTTP, Manifest, allow, deny, world
 
@@ -33,7 +34,7 @@ async def test_a_change_that_a_proxy_does_not_answer_is_tried_again(
     monkeypatch.setattr(meshes, "_SETTLE_TIMEOUT", 0.3)
     (tmp_path / "world.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": world(HTTP)}))
     write(tmp_path, allow("all", "alice"))
-    files = ManifestFiles([tmp_path])
+    files = FileSource([tmp_path])
     events: list[MeshEvent] = []
     async with LocalMesh(files.read, None, MeshOptions(name=f"stalled-{os.getpid()}"), events.append) as mesh:
         process = mesh.proxies.process(SERVER)
@@ -57,7 +58,7 @@ async def test_a_change_that_a_proxy_does_not_answer_is_tried_again(
 async def test_a_watcher_that_fails_begins_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "world.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": world(HTTP)}))
     write(tmp_path, allow("all", "alice"))
-    files = ManifestFiles([tmp_path])
+    files = FileSource([tmp_path])
     events: list[MeshEvent] = []
     failures = iter([KeyError("no such folder")])
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from eastgate.api.authority import load
+from eastgate.api.changes import ChangedNames
 from eastgate.mesh.access_log import Observation, read_record
 from eastgate.mesh.deciders import Deciders, describe_handshake
 from eastgate.mesh.event_text import EventText
-from eastgate.mesh.events import Changes, Decided, Enforced, Noted, NotEnforced, PartlyEnforced, Ready
+from eastgate.mesh.events import Decided, Enforced, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.history import Repeats
 from eastgate.mesh.modes import PortMode
 from tests.mesh.running import SHOP
@@ -98,7 +99,7 @@ def test_what_is_not_enforced_is_loud(teller: EventText) -> None:
 
 
 def test_what_is_enforced_in_part_is_never_called_enforced(teller: EventText) -> None:
-    changes = Changes(changed=("AuthorizationPolicy/shop/x",))
+    changes = ChangedNames(changed=("AuthorizationPolicy/shop/x",))
     event = PartlyEnforced(1.0, ("shop/cart",), changes, ("shop/cart port 80",), ())
     assert teller.line(event).startswith("PARTLY enforced in 1 ms: changed AuthorizationPolicy/shop/x; ")
     assert teller.line(event).endswith("; closed: shop/cart port 80")
@@ -125,7 +126,7 @@ def test_what_was_added_changed_and_removed_is_told_apart(teller: EventText) -> 
         "default/details": (PortMode.OPEN_EXCEPT, PortMode.OPEN),
         "default/reviews": (PortMode.OPEN, PortMode.ALLOW_LIST),
     }
-    changes = Changes(("AuthorizationPolicy/default/new", "Deployment/default/x"), many[:1], many)
+    changes = ChangedNames(("AuthorizationPolicy/default/new", "Deployment/default/x"), many[:1], many)
     event = Enforced(5.0, ("default/ratings",), changes, both)
     assert teller.line(event) == (
         "enforced in 5 ms: added AuthorizationPolicy/default/new, Deployment/default/x; "
@@ -136,5 +137,5 @@ def test_what_was_added_changed_and_removed_is_told_apart(teller: EventText) -> 
     told = teller.to_json(event)
     assert told["removed"] == many
     assert told["modes"] == {key: {"before": before, "now": now} for key, (before, now) in both.items()}
-    objects = Enforced(5.0, (), Changes(added=("Deployment/a/b", "Service/a/b", "AuthorizationPolicy/a/b")))
+    objects = Enforced(5.0, (), ChangedNames(added=("Deployment/a/b", "Service/a/b", "AuthorizationPolicy/a/b")))
     assert "added 1 policy and 2 objects;" in teller.line(objects)

@@ -9,7 +9,7 @@ import pytest
 from eastgate.api.authority import Authority
 from eastgate.api.reading import read_manifests
 from eastgate.manifests.watching.rest import SETTLING, is_being_written
-from eastgate.mesh.holding import HeldObjects, find_only_allowing
+from eastgate.source.holding import HeldObjects, find_only_allowing
 
 _POD = """\
 apiVersion: v1

@@ -15,12 +15,12 @@ import pytest
 from rich.console import Console
 
 from eastgate.api.authority import load
+from eastgate.api.changes import ChangedNames
 from eastgate.diagnostics import Code, Diagnostic
 from eastgate.mesh.access_log import read_record
 from eastgate.mesh.event_text import EventText
 from eastgate.mesh.events import (
     BrokenChange,
-    Changes,
     Decided,
     Enforced,
     MeshEvent,
@@ -117,8 +117,11 @@ def test_it_begins_with_one_picture_below_what_is_printed() -> None:
         ([Enforced(21.6, ())], "enforced in 22 ms"),
         ([BROKEN], "broken: kept the last good policy"),
         ([BROKEN, Enforced(21.6, ())], "enforced in 22 ms"),
-        ([PartlyEnforced(1, (), Changes(), ("a port 80", "b port 80"), ())], "PARTLY enforced: 2 ports are closed"),
-        ([PartlyEnforced(1, (), Changes(), (), ("a",))], "PARTLY enforced: a proxy has not accepted all of it"),
+        (
+            [PartlyEnforced(1, (), ChangedNames(), ("a port 80", "b port 80"), ())],
+            "PARTLY enforced: 2 ports are closed",
+        ),
+        ([PartlyEnforced(1, (), ChangedNames(), (), ("a",))], "PARTLY enforced: a proxy has not accepted all of it"),
         ([NotEnforced("a", 80, ("p",), "no")], "not enforced at a port 80"),
     ],
 )

@@ -15,8 +15,10 @@ import pytest
 
 from eastgate.api.auditing import Would
 from eastgate.api.authority import Authority
+from eastgate.api.changes import Changes
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
+from eastgate.api.reading import Manifests
 from eastgate.dialects import Policy
 from eastgate.mesh.access_log import would_be
 from eastgate.mesh.call_results import CallResult
@@ -25,6 +27,7 @@ from eastgate.mesh.local.connection import CallConnection, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.why import explain_observation
 from eastgate.settings import Settings
+from tests.changing import enforce
 from tests.mesh.local.calling import call
 from tests.mesh.network_manifests import (
     CALLERS,
@@ -56,8 +59,8 @@ async def running(text: str, settings: Settings | None = None, **options: object
 async def put(mesh: LocalMesh, before: Iterable[Policy], text: str) -> list[Policy]:
     """Enforce these policies in the place of others, as a saved file is."""
     after = list(read(text, mesh.settings).policies)
-    gone = {policy.ref for policy in before} - {policy.ref for policy in after}
-    await mesh.change(lambda enforcement: enforcement.change(put=after, remove=gone))
+    gone = frozenset(policy.ref for policy in before) - {policy.ref for policy in after}
+    await mesh.apply(Changes(Manifests(mesh.settings, policies=after), gone))
     return after
 
 
@@ -244,14 +247,14 @@ def test_a_change_closes_the_connections_of_those_who_may_not_connect_any_more_a
     async def run() -> None:
         async with running(before) as mesh:
             for title, (after, *stays) in changes.items():
-                await mesh.apply(read(before, mesh.settings))
+                await enforce(mesh, read(before, mesh.settings))
                 connections = [await _connect(mesh, caller) for caller in ("shop/a", "shop/b")]
                 try:
                     assert [await _echoes(connection) for connection in connections] == [True, True]
                     if "policy" in title:
                         await put(mesh, (), after.removeprefix(NAMESPACES + FEW))
                     else:
-                        await mesh.apply(read(after, mesh.settings))
+                        await enforce(mesh, read(after, mesh.settings))
                     await asyncio.sleep(2)  # Envoy drains for one second
                     assert [await _echoes(connection) for connection in connections] == stays, title
                 finally:
@@ -290,7 +293,7 @@ def test_a_gateway_calls_as_its_pods_where_a_manifest_has_any() -> None:
         text = NAMESPACES + pod("shop", "db", "db", "{app: db}") + FROM_A + GATEWAY
         async with running(text) as mesh:
             for more, (status, as_checked, words) in cases.items():
-                await mesh.apply(read(text + more, mesh.settings))
+                await enforce(mesh, read(text + more, mesh.settings))
                 mesh.check = lambda settings, more=more: read(text + more, settings)
                 question = Question("anonymous", "gateway:shop/gw", 8000, "GET", "/", host="x")
                 [made] = await make_calls(mesh, question, timeout=PATIENCE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -12,14 +13,15 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from eastgate.api.changes import ChangedNames, Changes, changes_between
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import Manifests, read_manifests
 from eastgate.manifests.watching.changes import watch_changes
 from eastgate.mesh import reloading
-from eastgate.mesh.events import Changes
 from eastgate.mesh.metrics import MeshMetrics
-from eastgate.mesh.reloading import ManifestFiles, Reloading, difference
+from eastgate.mesh.reloading import Reloading
 from eastgate.settings import Settings
+from eastgate.source.files import FileSource
 from tests.mesh.running import SHOP
 from tests.patience import PATIENCE
 
@@ -38,44 +40,46 @@ def after(manifests: Path, file: str, old: str, new: str) -> tuple[Manifests, Ma
     return before, read_manifests([manifests])
 
 
+def put(changes: Changes) -> list[str]:
+    return [*map(str, (policy.ref for policy in changes.put.policies)), *(each.name for each in changes.put.objects)]
+
+
 def test_nothing_differs_where_nothing_was_changed(manifests: Path) -> None:
-    found = difference(read_manifests([manifests]), read_manifests([manifests]))
-    assert found is not None
-    assert (found.put, found.removed, found.changes) == ((), (), Changes())
+    found = changes_between(read_manifests([manifests]), read_manifests([manifests]))
+    assert not found
+    assert found.names == ChangedNames()
 
 
 def test_only_the_policy_that_was_changed_is_put(manifests: Path) -> None:
-    found = difference(*after(manifests, "policies.yaml", "ports: [8080]", "ports: [8081]"))
-    assert found is not None
-    assert [str(policy.ref) for policy in found.put] == ["AuthorizationPolicy/shop/cart-from-web"]
-    assert found.changes.every == ("AuthorizationPolicy/shop/cart-from-web",)
+    found = changes_between(*after(manifests, "policies.yaml", "ports: [8080]", "ports: [8081]"))
+    assert put(found) == ["AuthorizationPolicy/shop/cart-from-web"]
+    assert found.names.every == ("AuthorizationPolicy/shop/cart-from-web",)
 
 
 def test_policies_on_other_lines_are_put_but_not_called_changed(manifests: Path) -> None:
-    found = difference(*after(manifests, "policies.yaml", "      ports: [8080]\n", "      ports:\n      - 8080\n"))
-    assert found is not None
-    assert len(found.put) == 4  # all of the file
-    assert found.changes.every == ("AuthorizationPolicy/shop/cart-from-web",)
+    found = changes_between(*after(manifests, "policies.yaml", "      ports: [8080]\n", "      ports:\n      - 8080\n"))
+    assert len(put(found)) == 4  # all of the file
+    assert found.names.every == ("AuthorizationPolicy/shop/cart-from-web",)
 
 
 def test_a_renamed_policy_is_one_removed_and_one_put(manifests: Path) -> None:
-    found = difference(*after(manifests, "policies.yaml", "name: no-sandbox", "name: no-tests"))
-    assert found is not None
-    assert [str(ref) for ref in found.removed] == ["AuthorizationPolicy/shop/no-sandbox"]
+    found = changes_between(*after(manifests, "policies.yaml", "name: no-sandbox", "name: no-tests"))
     added, removed = "AuthorizationPolicy/shop/no-tests", "AuthorizationPolicy/shop/no-sandbox"
-    assert found.changes == Changes(added=(added,), removed=(removed,))
+    assert [str(ref) for ref in found.removed] == [removed]
+    assert found.names == ChangedNames(added=(added,), removed=(removed,))
 
 
-def test_another_world_is_more_than_policies(manifests: Path) -> None:
-    assert difference(*after(manifests, "world.yaml", "tier: front", "tier: back")) is None
+def test_an_object_that_was_changed_is_put_alone(manifests: Path) -> None:
+    found = changes_between(*after(manifests, "world.yaml", "tier: front", "tier: back"))
+    assert put(found) == ["web"]
+    assert found.names.every == ("Deployment/shop/web",)
 
 
-def test_comments_and_order_of_keys_in_the_world_are_nothing(manifests: Path) -> None:
-    found = difference(
+def test_the_order_of_keys_in_an_object_is_nothing(manifests: Path) -> None:
+    found = changes_between(
         *after(manifests, "world.yaml", "labels: {team: shop, env: test}", "labels: {env: test, team: shop}")
     )
-    assert found is not None
-    assert not found.put
+    assert not found
 
 
 def test_a_watch_that_fails_is_reported_and_what_was_saved_meanwhile_is_read(
@@ -102,7 +106,7 @@ def test_a_watch_that_fails_is_reported_and_what_was_saved_meanwhile_is_read(
     monkeypatch.setattr(Reloading, "reload", reload)
 
     async def run() -> None:
-        following = asyncio.create_task(Reloading(mesh, ManifestFiles([manifests])).run())
+        following = asyncio.create_task(Reloading(mesh, FileSource([manifests])).run())
         async with asyncio.timeout(PATIENCE):
             while watches < 2 or len(reloads) < 2:
                 await asyncio.sleep(0.01)
@@ -118,7 +122,7 @@ def test_a_watch_that_fails_is_reported_and_what_was_saved_meanwhile_is_read(
 
 
 def test_check_is_about_the_files_as_they_are_now_with_the_settings_that_it_is_asked_for(manifests: Path) -> None:
-    files = ManifestFiles([manifests])
+    files = FileSource([manifests])
     settings, others = Settings(), Settings().enforced()
     files.read(others)
     before = files.checked(settings)
@@ -129,3 +133,23 @@ def test_check_is_about_the_files_as_they_are_now_with_the_settings_that_it_is_a
     question = Question("sa:shop/web", "pod:shop/cart", 8080, "GET", "/")
     with pytest.raises(QuestionError, match="cannot be read"):
         files.checked(settings).decide(question)
+
+
+def test_a_policy_beside_a_secret_on_one_line_is_told_apart(tmp_path: Path) -> None:
+    """Lines with secrets are starred out where they are shown."""
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"key": "c2VjcmV0"}}
+    before, changed = (
+        {
+            "apiVersion": "security.istio.io/v1",
+            "kind": "AuthorizationPolicy",
+            "metadata": {"name": "one"},
+            "spec": {"action": action},
+        }
+        for action in ("ALLOW", "DENY")
+    )
+    path = tmp_path / "all.json"
+    read = []
+    for policy in (before, changed):
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [secret, policy]}))
+        read.append(read_manifests([path]))
+    assert changes_between(*read).names.every == ("AuthorizationPolicy/default/one",)

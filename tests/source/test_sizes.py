@@ -95,9 +95,9 @@ def test_warnings_about_an_object_go_with_it() -> None:
     obj = policy("shop", "cart", ["web"])
     obj["spec"]["rules"] = []
     for _ in range(3):
-        authority.apply(sort_documents([document_of(relevant(obj))], Settings(), Reporter(), whole=False))
+        authority.update(sort_documents([document_of(relevant(obj))], Settings(), Reporter(), whole=False))
     once = len(authority.warnings)
-    authority.apply(sort_documents([], Settings(), Reporter(), whole=False), [ref_of(obj)])
+    authority.update(remove=[ref_of(obj)])
     assert once <= 1
     assert not authority.warnings
 

@@ -8,18 +8,26 @@ from os import PathLike
 from typing import TYPE_CHECKING, cast
 
 from eastgate import dialects
+from eastgate.api.changes import Changes
 from eastgate.api.crossings import ConnectionVerdict, Crossing, LiveQuestion
 from eastgate.api.deciding import Decider, LiveArrivals, Prepared
 from eastgate.api.decisions import Decision
 from eastgate.api.enforcement import Enforcers, PolicyEnforcement
+from eastgate.api.examining import Examination
 from eastgate.api.networked import network_objects
 from eastgate.api.questions import Question, QuestionError
-from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
+from eastgate.api.reading import (
+    FaultReason,
+    ManifestError,
+    Manifests,
+    read_manifests,
+    read_plain,
+    ref_of_document,
+    ref_of_id,
+)
 from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
 from eastgate.cluster.changes import Change
-from eastgate.cluster.pods import Controller, Pod
 from eastgate.cluster.points import Direction, Point
-from eastgate.cluster.slices import EndpointSlice
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
@@ -40,6 +48,10 @@ class Touched:
 
     points: frozenset[Point]
     change: Change
+
+    def __or__(self, later: Touched) -> Touched:
+        """Return what this update and a later one touched."""
+        return Touched(self.points | later.points, self.change | later.change)
 
 
 class Authority:
@@ -74,11 +86,11 @@ class Authority:
         self._strict = strict
         self._asks_servers = live
         self.warnings = [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
+        self.warnings += [finding for found in manifests.unfounded.values() for finding in found]
         self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
-        self._unfit = {fault.unfit.ref: fault.unfit for fault in manifests.faults if fault.unfit is not None}
-        self._documents |= {fault.unfit.ref: fault.document for fault in manifests.faults if fault.unfit is not None}
-        self._rejected_documents = {fault.policy.ref: fault.document for fault in manifests.closing}
-        self._is_examined = bool(self._unfit) or any(map(dialects.is_examined, manifests.policies))
+        self._documents |= {fault.policy.ref: fault.document for fault in manifests.closing}
+        unfit = [fault.unfit for fault in manifests.faults if fault.unfit is not None]
+        self._examination = Examination.of(self._settings, manifests.policies, unfit, manifests.unfounded)
         self._live = LiveWorld.of(manifests.objects)
         self._world = self._live.view
         self._engine: Engine[Policy] = Engine(
@@ -120,12 +132,8 @@ class Authority:
         return self._engine.policies
 
     def document_of(self, ref: PolicyRef) -> Document | None:
-        """Return what a policy was read from. It is for the packages of this project, and no part of the public API."""
+        """Return what a policy was read from, with errors or without. It is no part of the public API."""
         return self._documents.get(ref)
-
-    def document_of_rejected(self, ref: PolicyRef) -> Document | None:
-        """Return what a policy with errors was read from. It is no part of the public API."""
-        return self._rejected_documents.get(ref)
 
     @property
     def rejected(self) -> Sequence[rejection.RejectedPolicy]:
@@ -155,34 +163,45 @@ class Authority:
         Raises ManifestError where what is put has errors (see `strict`), alone or beside everything else; then
         nothing has changed. Warnings about what was put are added to `warnings`.
         """
-        self.apply(put if isinstance(put, Manifests) else self._read(put), remove)
+        news = put if isinstance(put, Manifests) else self._read(put)
+        self.apply(Changes(news, frozenset(ref for name in remove for ref in self._refs(name))))
 
-    def apply(self, news: Manifests, remove: Iterable[PolicyRef | ObjectId | str] = ()) -> Touched:
-        """Do as `update`, and return what it touched. It is no part of the public API."""
+    def apply(self, changes: Changes) -> Touched:
+        """Make changes, all at once, and return what they touched. Nothing else changes what is decided.
+
+        Raises ManifestError as `update` does.
+        """
+        news = changes.put
         if news.settings != self._settings:
             raise SettingsError(_differing(self._settings, news.settings))
         if news.reporter.errors if self._strict else news.strays:
             raise ManifestError(news.reporter.errors)
-        gone = {ref for name in remove for ref in self._refs(name)} - {policy.ref for policy in news.policies}
-        gone |= {_ref_of_id(declared.id) for declared in news.objects}  # it may have had errors, and have closed
-        gone |= {_ref_of(fault.document) for fault in news.faults if fault.reason is FaultReason.ROUTE}
+        gone = changes.removed - {policy.ref for policy in news.policies}
+        gone |= {ref_of_id(declared.id) for declared in news.objects}  # it may have had errors, and have closed
+        gone |= {ref_of_document(fault.document) for fault in news.faults if fault.reason is FaultReason.ROUTE}
         ids = {ObjectId(ref.group, ref.kind, ref.namespace or "", ref.name) for ref in gone}
-        documents = self._documents | {policy.ref: news.document_of(policy) for policy in news.policies}
-        again = self._examine(news, gone, ids, documents)
         self._engine.touched.clear()
+        before = [self._world.objects.get(name) for name in {*ids, *(declared.id for declared in news.objects)}]
         change = self._live.update(put=news.objects, remove=ids)
+        try:
+            examined = self._examine(news, gone, change)
+        except ManifestError:
+            self._live.update(filter(None, before), [declared.id for declared in news.objects])
+            raise
         for ref in gone:
             self._engine.remove_policy(ref)
-            documents.pop(ref, None)
-            self._rejected_documents.pop(ref, None)
-        for policy in (*news.demanded, *again):
+            self._documents.pop(ref, None)
+        for policy in (*news.demanded, *examined):
             self._engine.put_policy(policy)
-        self._documents = documents
-        self._rejected_documents |= {fault.policy.ref: fault.document for fault in news.closing}
+        self._documents |= {policy.ref: news.document_of(policy) for policy in news.policies}
+        self._documents |= {fault.policy.ref: fault.document for fault in news.closing}
         self.unread_objects = self._unread_after(news, gone)
-        replaced = {str(ref) for ref in (*gone, *(policy.ref for policy in news.demanded))}
-        self.warnings = [warning for warning in self.warnings if not _is_about(warning, replaced)]
-        self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
+        if changes.warnings is None:
+            replaced = {str(ref) for ref in (*gone, *(policy.ref for policy in news.demanded))}
+            self.warnings = [warning for warning in self.warnings if not _is_about(warning, replaced)]
+            self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
+        else:
+            self.warnings = [*changes.warnings]
         return Touched(frozenset(self._engine.touched), change)
 
     def _read(self, put: Iterable[Mapping[str, object] | Policy | WorldObject]) -> Manifests:
@@ -198,53 +217,40 @@ class Authority:
     def _refs(self, name: PolicyRef | ObjectId | str) -> list[PolicyRef]:
         """Return the references to what is called so, be it a policy or an object."""
         if not isinstance(name, str):
-            return [name if isinstance(name, PolicyRef) else _ref_of_id(name)]
+            return [name if isinstance(name, PolicyRef) else ref_of_id(name)]
         refs = [policy.ref for policy in self.policies]
-        refs += map(_ref_of_id, self._world.objects)
-        refs += [_ref_of(unread.document) for unread in self.unread_objects.objects]
+        refs += map(ref_of_id, self._world.objects)
+        refs += [ref_of_document(unread.document) for unread in self.unread_objects.objects]
         return [ref for ref in refs if str(ref) == name]
 
-    def _examine(
-        self,
-        news: Manifests,
-        gone: set[PolicyRef],
-        ids: set[ObjectId],
-        documents: Mapping[PolicyRef, Document | None],
-    ) -> list[Policy]:
-        """Look at all policies beside everything else: return those that close what they target because of errors, and
+    def _examine(self, news: Manifests, gone: Set[PolicyRef], change: Change) -> list[Policy]:
+        """Look at policies beside everything else: return those that close what they target because of errors, and
         those that closed it, and have none any more.
 
         Raises ManifestError for errors where the authority is strict, or nobody knows what to close.
         """
-        self._is_examined = self._is_examined or any(map(dialects.is_examined, news.policies))
-        if not self._is_examined or not (news.demanded or gone or any(map(_is_looked_at, news.objects))):
-            return []
-        unfit = {ref: policy for ref, policy in self._unfit.items() if ref not in gone}
-        policies = {policy.ref: policy for policy in self.policies if policy.ref not in gone} | unfit
-        policies |= {policy.ref: policy for policy in news.policies}
-        objects = {name: declared for name, declared in self._world.objects.items() if name not in ids}
-        objects |= {declared.id: declared for declared in news.objects}
-        findings = [*dialects.examine([*policies.values()], self._settings, World.of(objects.values()))]
-        errors: dict[PolicyRef | None, list[Diagnostic]] = {}
-        self.warnings = [warning for warning in self.warnings if not _is_unfounded(warning)]  # they are found again
-        for policy, finding in findings:
-            if policy is None and _is_unfounded(finding):
-                self.warnings.append(finding)  # it must not stop the answers about everything else
-            elif finding.is_error:
-                errors.setdefault(policy.ref if policy is not None else None, []).append(finding)
-        documented = [(documents.get(ref) if ref is not None else None, own) for ref, own in errors.items()]
+        replaced = gone | {policy.ref for policy in news.demanded}
+        kinds = {changed.kind for changed in change.objects}
+        examination, findings = self._examination.after(news.policies, replaced, kinds, self._world)
+        errors = findings.errors
+        documents = {ref: self._documents.get(ref) for ref in errors if ref is not None}
+        documents |= {policy.ref: news.document_of(policy) for policy in news.policies if policy.ref in documents}
         closing: list[Policy] = [
-            dialects.reject(document, own, self._settings) for document, own in documented if document is not None
+            dialects.reject(document, errors[ref], self._settings)
+            for ref, document in documents.items()
+            if document is not None
         ]
         if errors and (self._strict or len(closing) < len(errors)):
             raise ManifestError([error for own in errors.values() for error in own])
-        fit_again = [policy for ref, policy in unfit.items() if ref not in errors and policies[ref] is policy]
-        self._unfit = {ref: policies[ref] for ref in errors if ref is not None}
-        return [*closing, *fit_again]
+        before = [finding for found in self._examination.unfounded.values() for finding in found]
+        self.warnings = [warning for warning in self.warnings if warning not in before]
+        self.warnings += [finding for found in examination.unfounded.values() for finding in found]
+        self._examination = examination
+        return [*closing, *findings.mended]
 
-    def _unread_after(self, news: Manifests, gone: set[PolicyRef]) -> UnreadObjects:
-        replaced = {_ref_of(unread.document) for unread in news.unread.objects} | gone
-        kept = [unread for unread in self.unread_objects.objects if _ref_of(unread.document) not in replaced]
+    def _unread_after(self, news: Manifests, gone: Set[PolicyRef]) -> UnreadObjects:
+        replaced = {ref_of_document(unread.document) for unread in news.unread.objects} | gone
+        kept = [unread for unread in self.unread_objects.objects if ref_of_document(unread.document) not in replaced]
         return UnreadObjects([*kept, *news.unread.objects])
 
     @contextmanager
@@ -257,9 +263,9 @@ class Authority:
         finally:
             self._live.update(remove=[declared.id for declared in imagined])
 
-    def assign_addresses(self, addresses: Mapping[str, str], *, prove: bool = False) -> None:
+    def assign_addresses(self, addresses: Mapping[str, str], *, prove: bool = False) -> Change:
         """Have these workloads run at these addresses, on one machine: see `LiveWorld.assign_addresses`."""
-        self._live.assign_addresses(addresses, prove=prove)
+        return self._live.assign_addresses(addresses, prove=prove)
 
     # Questions
 
@@ -385,27 +391,9 @@ def _differing(reading: Settings, deciding: Settings) -> str:
     return f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
 
 
-def _is_looked_at(declared: WorldObject) -> bool:
-    """Return whether policies may be wrong because of an object, or its absence: not because of one that runs."""
-    return not isinstance(declared, Pod | Controller | EndpointSlice)
-
-
 def _is_about(warning: Diagnostic, names: Set[str]) -> bool:
     """Return whether a warning is about an object of a cluster that has one of these names."""
     return warning.span is not None and warning.span.source.is_object and warning.span.file in names
-
-
-def _is_unfounded(finding: Diagnostic) -> bool:
-    """Return whether a finding is an error in what a cluster says about all of its policies."""
-    return finding.is_error and finding.span is not None and finding.span.source.is_object
-
-
-def _ref_of(document: Document) -> PolicyRef:
-    return PolicyRef(document.kind, document.home, document.name, document.group)
-
-
-def _ref_of_id(name: ObjectId) -> PolicyRef:
-    return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
 
 
 def load(

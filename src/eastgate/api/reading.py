@@ -10,7 +10,8 @@ from os import PathLike
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
-from eastgate.cluster import Manifest, Namespace, World, WorldObject, interpret, may_install
+from eastgate.api.examining import Examination
+from eastgate.cluster import Manifest, Namespace, ObjectId, World, WorldObject, interpret, may_install
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
@@ -91,8 +92,8 @@ class Manifests:
     excluded: int = 0
     left_out: dict[PolicyRef, list[Diagnostic]] = field(default_factory=dict)
     """The errors in objects of a cluster that are no policies: one of them must not stop the answers about others."""
-    unfounded: list[Diagnostic] = field(default_factory=list)
-    """Errors in what a cluster says about all of its policies, such as the configuration of its mesh."""
+    unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
+    """The errors, by dialect, in what a cluster says about all of its policies: see `Examination`."""
     _documents: dict[Policy, Document] = field(default_factory=dict)
 
     def add(self, document: Document) -> None:
@@ -107,8 +108,7 @@ class Manifests:
             if policy is None:
                 self.faults.append(Fault(document, FaultReason.POLICY, reporter.errors, self.settings))
             else:
-                self.policies.append(policy)
-                self._documents[policy] = document
+                self.add_policy(policy, document)
         else:
             declared = _declared(document, self.settings, reporter)
             if declared is not None:
@@ -122,19 +122,24 @@ class Manifests:
                 self.faults.append(Fault(document, reason, reporter.errors, self.settings))
         self.reporter.diagnostics.extend(self._unreported(reporter))
 
+    def add_policy(self, policy: Policy, document: Document | None) -> None:
+        """Take in a policy, and the document that it was read from."""
+        self.policies.append(policy)
+        if document is not None:
+            self._documents[policy] = document
+
     def _leave_out(self, document: Document, reporter: Reporter) -> None:
         """Leave an object with errors out, as one that is not considered."""
         self.unread.objects.append(unread_object(_FAULTY, document))
-        self.left_out[_ref(document)] = reporter.errors
+        self.left_out[ref_of_document(document)] = reporter.errors
         reporter.diagnostics[:] = [finding for finding in reporter if not finding.is_error]
 
     def settle(self, *, whole: bool = True) -> None:
         """Report what can be said only when everything has been read, if it has."""
         if whole and any(dialects.is_examined(policy) for policy in self.policies):
-            for policy, finding in dialects.examine(self.policies, self.settings, World.of(self.objects)):
-                if policy is None and finding.is_error and _is_in_cluster(finding):
-                    self.unfounded.append(finding)
-                    continue
+            examination, findings = Examination(self.settings).after(self.policies, (), (), World.of(self.objects))
+            self.unfounded = examination.unfounded
+            for policy, finding in findings.found:
                 self.reporter.diagnostics.append(finding)
                 if policy is not None and finding.is_error:
                     self._reject(policy, finding)
@@ -172,8 +177,7 @@ class Manifests:
             policy = good.get(fault.policy.ref)
             if policy is not None:
                 fault.reason = FaultReason.KEPT
-                self.policies.append(policy)
-                self._documents[policy] = fault.document
+                self.add_policy(policy, fault.document)
 
     def _attribute(self) -> None:
         """Reject the policies that have errors which their reader found, and did not give up for."""
@@ -222,12 +226,14 @@ def _is_left_out(document: Document) -> bool:
     return isinstance(document.origin, RenderedObject) and not dialects.is_route(document)
 
 
-def _is_in_cluster(finding: Diagnostic) -> bool:
-    return finding.span is not None and finding.span.source.is_object
-
-
-def _ref(document: Document) -> PolicyRef:
+def ref_of_document(document: Document) -> PolicyRef:
+    """Return the name of the object that a document describes."""
     return PolicyRef(document.kind, document.home, document.name, document.group)
+
+
+def ref_of_id(name: ObjectId) -> PolicyRef:
+    """Return the name of an object that exists."""
+    return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
 
 
 def _declared(document: Document, settings: Settings, reporter: Reporter) -> WorldObject | None:

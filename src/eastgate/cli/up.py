@@ -86,9 +86,9 @@ def up(
     chosen = settings_from(settings, config, output)
 
     from eastgate.mesh.mesh import MeshOptions
-    from eastgate.mesh.reloading import ManifestFiles
     from eastgate.mesh.session import Session
     from eastgate.reports.explain import explain
+    from eastgate.source.files import FileSource
 
     identities = Identities(**identity)
     options = MeshOptions(
@@ -101,7 +101,7 @@ def up(
         source=identities.source(chosen, output),
     )
     session = Session(
-        ManifestFiles(
+        FileSource(
             paths,
             follow=follow,
             exclude=exclude,

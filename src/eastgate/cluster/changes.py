@@ -28,5 +28,15 @@ class Change:
         """Return the keys of all workloads to look at again."""
         return self.added | self.removed | self.changed
 
+    def __or__(self, later: Change) -> Change:
+        """Return this change and a later one as one. A workload that came and went may be in several of the sets."""
+        return Change(
+            self.added | later.added,
+            self.removed | later.removed,
+            self.changed | later.changed,
+            self.services | later.services,
+            self.objects | later.objects,
+        )
+
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.changed or self.services or self.objects)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from functools import partial
@@ -24,7 +24,7 @@ from eastgate.admission.semantic import Judge
 from eastgate.admission.server import WebhookServer
 from eastgate.api.auditing import Would
 from eastgate.api.authority import Authority
-from eastgate.api.reading import Manifests
+from eastgate.api.changes import Changes
 from eastgate.authorizer.checks import ProxyAnswer
 from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
 from eastgate.authorizer.metrics import task_failures
@@ -399,9 +399,9 @@ class Replica:
         if not changes.changes_anything and all(has_applied(name, *known) for name, known in policies.items()):
             self.statuses.take_objects(changes.touched)  # a status, which is most of what a watch brings
             return
-        applied: list[tuple[Manifests, Sequence[PolicyRef]]] = []
+        applied: list[Changes] = []
         with self.control.lock:
-            touched = self.source.apply(changes, lambda *news: applied.append(news))
+            touched = self.source.apply(changes, applied.append)
         removed = [policy_name(ref) for ref in changes.removed]
         with span("push to proxies") as traced:
             nodes = await self.control.follow(policies, removed)
@@ -411,8 +411,8 @@ class Replica:
         if self.options.webhooks:
             invariants = list(filter(is_invariant, changes.put))
             for judge in self._judges:
-                for put, gone in applied:
-                    judge.update(put, gone)
+                for each in applied:
+                    judge.update(each.put, each.removed)
                 errors = judge.update(invariants=invariants)
             for error in errors:
                 _log_invalid(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,6 @@ __all__ = [
     "assemble_end",
     "conditions",
     "dialect_of",
-    "examine",
     "inspect",
     "is_examined",
     "is_on_network",
@@ -252,12 +251,6 @@ def _refuse(registry: Registry, document: Document, reporter: Reporter) -> None:
 def is_examined(policy: Policy) -> bool:
     """Return whether a policy is examined beside everything else that was read."""
     return any(dialect.examine is not None and isinstance(policy, dialect.model) for dialect in DIALECTS)
-
-
-def examine(policies: Sequence[Policy], settings: Settings, world: World) -> Iterator[tuple[Policy | None, Diagnostic]]:
-    """Yield the diagnostics about policies that need everything else that was read."""
-    for dialect in DIALECTS:
-        yield from dialect.findings(policies, settings, world)
 
 
 def notices(

@@ -160,11 +160,11 @@ class Dialect(Generic[P]):
       to know (nothing else imports it), `settings` are those that no other dialect reads. `conversions` are the forms
       that its policies can be converted to, by the names that `convert --to` takes; those that know two dialects are
       in `eastgate.convert`.
-    - `examine` yields diagnostics that need everything that was read: an error about a policy rejects it. `inspect`
-      reports what is wrong with an object of another API that refers to this one. `status` returns the conditions
-      that a policy would show, and `summary` the summary beside them, where the API has one. `refusal` is the type and
-      reason of the condition that says that a policy has errors. `parents` returns those of a route, each with the
-      route as if it had no other.
+    - `examine` yields diagnostics that need everything that was read: an error about a policy rejects it. They depend
+      on policies of this dialect, and on objects of the kinds `examined_kinds`. `inspect` reports what is wrong with an
+      object of another API that refers to this one. `status` returns the conditions that a policy would show, and
+      `summary` the summary beside them, where the API has one. `refusal` is the type and reason of the condition that
+      says that a policy has errors. `parents` returns those of a route, each with the route as if it had no other.
     - `notices` yields warnings about policies that are not in force: on the workloads of the given keys, or on all.
     - `widen` returns what a policy with errors may be about, where that is more than its namespace or its targets.
     - `read_log` returns the decision in a line of the log of this API's own proxies, or None where it is no line of
@@ -184,7 +184,8 @@ class Dialect(Generic[P]):
     stance: Callable[[Workload, Sequence[Attachment[P]], Scene], Hashable] | None = None
     settings: type[Section] | None = None
     conversions: Mapping[str, Converter[P]] = field(default_factory=dict)
-    examine: Callable[[Sequence[P], Settings, World], Iterable[tuple[P | None, Diagnostic]]] | None = None
+    examine: Callable[[Collection[P], Settings, World], Iterable[tuple[P | None, Diagnostic]]] | None = None
+    examined_kinds: frozenset[str] = frozenset()
     inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None
     summary: Callable[[P, Sequence[P], Settings, World], Mapping[str, object]] | None = None
@@ -196,12 +197,6 @@ class Dialect(Generic[P]):
     notices: Notices[P] | None = None
     enforce: Callable[[P], P] = enforced
     enforce_stance: Callable[[Hashable], Hashable] = lambda stance: stance
-
-    def findings(
-        self, policies: Sequence[object], settings: Settings, world: World
-    ) -> Iterable[tuple[P | None, Diagnostic]]:
-        """Yield the diagnostics of `examine` about the policies of this dialect."""
-        return self.examine(self._of(policies), settings, world) if self.examine is not None else ()
 
     def warnings(
         self, policies: Sequence[object], settings: Settings, world: World, workloads: Collection[str] | None

@@ -51,9 +51,8 @@ from eastgate.records import dataclass
 P = TypeVar("P", bound=Targeting)
 
 _AT_HOPS = Placement(Site.NETWORK, "unseen")
-# Settings of a mesh are in a ConfigMap or an installation, a Gateway may be a waypoint of any workload, and a Namespace
-# tell of a mesh
-_ANYWHERE_KINDS = frozenset({"ConfigMap", "Gateway", "Namespace", *(kind for _, kind in INSTALLATIONS)})
+# Settings of a mesh are in a ConfigMap or an installation, and a Gateway may be a waypoint of any workload
+_ANYWHERE_KINDS = frozenset({"ConfigMap", "Gateway", *(kind for _, kind in INSTALLATIONS)})
 _AT_ROUTES = Placement(Site.GATEWAY, "route")
 _AT_HOSTS = Placement(None, "authorino")
 
@@ -84,11 +83,12 @@ class Engine(Generic[P]):
             self._attachments: Attachments[P] = Attachments(world, policies)
         self._network = {policy.ref for policy in self._attachments.policies.values() if on_network(policy)}
         self._programs: dict[Point, Program] = {}
+        self._elsewhere: set[Point] = set()  # those of them that are no workloads
         self._finders: dict[Point, Finder] = {}  # program.finder of each point: saves an attribute lookup
         self._ends: dict[NetworkEnd, Program] = {}
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
         self._serving = self._gateway_pods()
-        self._has_meshed = self._is_any_meshed()
+        self._shows_proxies = self._is_proxy_asked_for()
         self.touched: set[Point] = set()  # since somebody cleared it
         self.version = 0  # grows with every change of policies or of the world
         world.watch(self.world_changed)
@@ -121,6 +121,8 @@ class Engine(Generic[P]):
                     program = compile_layers(self._assemble(attached, ()))
             self._programs[point] = program
             self._finders[point] = program.finder
+            if not isinstance(point, str):
+                self._elsewhere.add(point)
         return program
 
     def _shared(self, workload: Workload, attached: Sequence[Attachment[P]]) -> Program:
@@ -270,15 +272,15 @@ class Engine(Generic[P]):
         """Return the gateways, routes and backends that were looked at, declared or not, if a policy is about any."""
         policy = self._attachments.policies.get(ref)
         if self._attachments.is_about_rules(ref):
-            return {point for point in self._programs if isinstance(point, RuleNamed)}
+            return {point for point in self._elsewhere if isinstance(point, RuleNamed)}
         if self._attachments.is_about_hosts(ref):
-            return {point for point in self._programs if isinstance(point, HostNamed)}
+            return {point for point in self._elsewhere if isinstance(point, HostNamed)}
         if policy is None or not any(isinstance(target, Everything | GatewaysMatching) for target in policy.targets):
             return set()
         return self._named_points()
 
     def _named_points(self) -> set[Point]:
-        return {point for point in self._programs if isinstance(point, NamedPoint | RuleNamed | HostNamed)}
+        return {point for point in self._elsewhere if isinstance(point, NamedPoint | RuleNamed | HostNamed)}
 
     def world_changed(self, change: Change) -> frozenset[Point]:
         """Forget the programs that a change of the world touches; return their points. The world calls this itself."""
@@ -290,6 +292,8 @@ class Engine(Generic[P]):
                 touched.add(RouteNamed(changed.namespace, changed.name, changed.kind))
             elif changed.kind == "Gateway":  # policies may select its pods by their labels
                 touched.add(GatewayNamed(changed.namespace, changed.name))
+            elif changed.kind == "Namespace":  # whether it is declared matters too
+                touched |= self.world.select(Everything(changed.name))
         namespaces = {key.partition("/")[0] for key in change.workloads}
         touched |= {  # policies may select the pods of Gateways
             GatewayNamed(gateway.namespace, gateway.name)
@@ -300,16 +304,19 @@ class Engine(Generic[P]):
             touched |= self._named_points()  # they may refer to authorizers
         for service in change.services:  # its labels may lead traffic to its pods another way
             touched.update(self.world.pods_of(service))
-        serves_gateways, had_meshed = self._serve_gateways(change), self._has_meshed
-        self._has_meshed = self._is_any_meshed()  # a pod that asks for a proxy shows how all others get theirs
-        is_anywhere = serves_gateways or had_meshed is not self._has_meshed
+        serves_gateways, showed_proxies = self._serve_gateways(change), self._shows_proxies
+        self._shows_proxies = self._is_proxy_asked_for()
+        is_anywhere = serves_gateways or showed_proxies is not self._shows_proxies
         if is_anywhere or any(changed.kind in _ANYWHERE_KINDS for changed in change.objects):
             touched |= set(self._programs)
         return self._forget(touched)
 
-    def _is_any_meshed(self) -> bool:
-        """Return whether a pod, other than those of Gateways, asks a mesh for a proxy by itself."""
-        return any(key not in self._serving for key in self.world.meshed)
+    def _is_proxy_asked_for(self) -> bool:
+        """Return whether a namespace, or a pod other than those of Gateways, asks a mesh for proxies.
+
+        One that does shows how all other pods get theirs.
+        """
+        return bool(self.world.meshed_namespaces) or any(key not in self._serving for key in self.world.meshed)
 
     def _serve_gateways(self, change: Change) -> bool:
         """Return whether a pod of a Gateway has changed: others may see its identity instead of their callers'."""
@@ -334,6 +341,7 @@ class Engine(Generic[P]):
         for point in touched:
             self._programs.pop(point, None)
             self._finders.pop(point, None)
+            self._elsewhere.discard(point)
         self._ends.clear()
         self.touched |= touched
         self.version += 1  # last: whoever sees it must not meet a program from before

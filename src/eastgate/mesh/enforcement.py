@@ -17,9 +17,7 @@ from eastgate.api.authority import Authority
 from eastgate.cluster import Change
 from eastgate.cluster.pods import CONTROLLER_KINDS
 from eastgate.cluster.points import Direction, NetworkEnd, Point
-from eastgate.cluster.targets import HostNamed
 from eastgate.collection import no_collection
-from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.gateway_filters import gateway_resources
@@ -44,7 +42,6 @@ from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.gateway import ListenerGroup
 from eastgate.identity import Svid, TrustBundles
-from eastgate.ir import PolicyRef
 from eastgate.mesh.capturing import capture_of, captured_outbound
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
@@ -84,6 +81,11 @@ class SiteChange:
 
     def __bool__(self) -> bool:
         return bool(self.sites or self.gateways or self.removed)
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """Return the nodes that are new or different."""
+        return frozenset({*self.sites, *self.gateways})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +146,14 @@ class Enforcement:
         self.rule_changes: Counter[str] = Counter()  # how often that by which it decides requests itself changed
         self._ended: dict[tuple[str, int], Counter[str]] = {}
         self._network: NetworkDecisions | None = None
+        self._had_network_policies = False  # when proxies were looked at last
 
     # What changes
 
     def begin(
         self, authority: Authority, sites: Mapping[str, ProxySite], gateways: Mapping[str, GatewaySite] | None = None
     ) -> None:
-        """Enforce an authority from now on, at these sites and gateways and no others."""
+        """Enforce an authority from now on, at these sites and gateways and no others: everything is made anew."""
         before = {*self.sites, *self.gateways}
         self.authority, self._sites, self._gateways = authority, dict(sites), dict(gateways or {})
         self._gateway_plans.clear()
@@ -158,22 +161,23 @@ class Enforcement:
         self._identities = KnownIdentities(authority.world, authority.settings)
         self._plans.clear()
         self._network = None
+        self._had_network_policies = authority.engine.has_network_policies
         self._outbound.clear()
         self._captured.clear()
         for node in before - {*self.nodes}:
             self._forget(node)
         self.publish(self.nodes)
 
-    def update(self, sites: SiteChange, world: Change) -> frozenset[str]:
+    def follow(self, sites: SiteChange, world: Change) -> frozenset[str]:
         """Enforce what has become of the authority and the sites; return the proxies that were looked at again.
 
         `world` is what the authority's world has changed by since the last time. The outcome is that of `begin`, at the
         cost of what has changed. Only where there are other identities than before, `renew` does the rest.
         """
         with no_collection():
-            return self._update(sites, world)
+            return self._follow(sites, world)
 
-    def _update(self, sites: SiteChange, world: Change) -> frozenset[str]:
+    def _follow(self, sites: SiteChange, world: Change) -> frozenset[str]:
         for node in sites.removed & {*self.nodes}:
             self._sites.pop(node, None)
             self._gateways.pop(node, None)
@@ -196,17 +200,22 @@ class Enforcement:
         if by_caller or routing:
             self._gateway_plans.clear()
             self._listener_groups.clear()
-        everybody = self._by_address and bool(sites)
+        everybody = (self._by_address and bool(sites)) or self._is_between_pods()
         bound = {node: site for node, site in self.sites.items() if not site.captured}
         outbound = {
             **self._outbound.update(services, self.authority.world, bound, self.authority.settings),
             **self._update_captured(bool(sites) or bool(services) or (routing and bool(self.gateways))),
         }
-        touched = frozenset(self.nodes if everybody else self._touched(sites, services))
+        touched = frozenset(self._touched(sites, services)) | (frozenset(self.nodes) if everybody else frozenset())
         self._publish(touched)
         for node in filter(self.serves, outbound.keys() - touched):
             self.store.update(node, put=outbound[node].put, remove=outbound[node].removed)
         return touched | outbound.keys()
+
+    def _is_between_pods(self) -> bool:
+        """Return whether sidecars enforce network policies, or did: a caller's egress where its connections arrive."""
+        had, self._had_network_policies = self._had_network_policies, self.authority.engine.has_network_policies
+        return self.authority.world.is_local and (had or self._had_network_policies)
 
     def _update_captured(self, is_other: bool) -> dict[str, OutboundChange]:
         """Look again at what pods are sent for leaving them; return what that changes for each proxy."""
@@ -303,29 +312,18 @@ class Enforcement:
         """Return the names of all proxies: those of workloads, and gateways."""
         return (*self.sites, *self.gateways)
 
+    def changes_to(self, sites: Mapping[str, ProxySite], gateways: Mapping[str, GatewaySite]) -> SiteChange:
+        """Return the changes after which these are all sites and gateways."""
+        return SiteChange(
+            {node: site for node, site in sites.items() if self._sites.get(node) != site},
+            {node: site for node, site in gateways.items() if self._gateways.get(node) != site},
+            frozenset({*self.nodes} - {*sites, *gateways}),
+        )
+
     @property
     def closed(self) -> Mapping[tuple[str, int], Closure]:
         """Return the closed ports, by workload and port number."""
         return self._closures.closed
-
-    def put_policy(self, policy: Policy) -> frozenset[str]:
-        """Add or replace one policy; return the workloads whose proxies that concerns."""
-        return self.change(put=(policy,))
-
-    def change(self, *, put: Iterable[Policy] = (), remove: Iterable[PolicyRef] = ()) -> frozenset[str]:
-        """Change some policies and publish once; return the workloads whose proxies that concerns."""
-        engine = self.authority.engine
-        had_network_policies = engine.has_network_policies
-        changed = [engine.remove_policy(ref) for ref in remove] + [engine.put_policy(policy) for policy in put]
-        points = frozenset[Point]().union(*changed)
-        touched = frozenset(point for point in points if isinstance(point, str) and point in self.sites)
-        if not all(isinstance(point, str | HostNamed) for point in points):  # no proxy of ours is asked about hosts
-            self._gateway_plans.clear()
-            touched |= self.gateways.keys()
-        if self.authority.world.is_local and (had_network_policies or engine.has_network_policies):
-            touched |= self.sites.keys()  # the egress of a caller is enforced where its connections arrive
-        self.publish(touched)
-        return touched
 
     # What proxies make of it
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
+from eastgate.api.changes import ChangedNames
 from eastgate.diagnostics import Diagnostic
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.modes import PortMode
@@ -31,22 +32,6 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """The names of policies and objects that differ in the manifests. Those that only moved to other lines are not
-    here.
-    """
-
-    added: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-
-    @property
-    def every(self) -> tuple[str, ...]:
-        """Return all names, sorted."""
-        return tuple(sorted((*self.added, *self.changed, *self.removed)))
-
-
-@dataclass(frozen=True, slots=True)
 class Enforced:
     """A change is in force everywhere. `touched` are the workloads whose proxies got something new.
 
@@ -55,7 +40,7 @@ class Enforced:
 
     milliseconds: float
     touched: tuple[str, ...]
-    changes: Changes = Changes()
+    changes: ChangedNames = ChangedNames()
     modes: Mapping[str, tuple[PortMode | None, PortMode]] = field(default_factory=dict)
 
 
@@ -68,7 +53,7 @@ class PartlyEnforced:
 
     milliseconds: float
     touched: tuple[str, ...]
-    changes: Changes
+    changes: ChangedNames
     closed: tuple[str, ...]
     missing: tuple[str, ...]
     modes: Mapping[str, tuple[PortMode | None, PortMode]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """The local mesh: every workload of some manifests behind a real Envoy on a loopback address of its own.
 
 async with LocalMesh(read, settings, options) as mesh:
-    await mesh.apply(another)                  # enforced when this returns
+    await mesh.apply(changes)                  # enforced when this returns
     calls = await make_calls(mesh, question)   # real calls, with real mTLS
 """
 
@@ -17,10 +17,11 @@ from types import TracebackType
 from typing import Any
 
 from eastgate.api.authority import Authority
+from eastgate.api.changes import ChangedNames, Changes
 from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
-from eastgate.cluster import World
+from eastgate.cluster import Change
 from eastgate.cluster.points import Direction, NetworkEnd, Point
-from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.cluster.targets import GatewayNamed
 from eastgate.diagnostics.printable import printable
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
@@ -40,9 +41,8 @@ from eastgate.mesh.authorizing import MeshAuthorizer
 from eastgate.mesh.certificates import Certificates
 from eastgate.mesh.closures import Closure
 from eastgate.mesh.endpoints import UnixEndpoint
-from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement
+from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement, SiteChange
 from eastgate.mesh.events import (
-    Changes,
     Decided,
     Enforced,
     MeshEvent,
@@ -65,11 +65,11 @@ from eastgate.mesh.proxies import Proxies
 from eastgate.mesh.sites import ProxySite, identity_of, ports_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unread import Callers, Handling, Unconsidered, UnreadObjects, describe_unread
+from eastgate.source.files import points_at_gateways, unread_at_proxies
+from eastgate.unread import Handling, describe_unread
 
 _START_TIMEOUT = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE_TIMEOUT = 30.0
-_NO_CHANGES = Changes()
 _REMEMBERED = 100  # connections that no application took
 
 
@@ -114,6 +114,9 @@ class LocalMesh:
         self.history = History()
         self._unreachable: deque[object] = deque(maxlen=_REMEMBERED)
         self._reported_unread: tuple[str, ...] = ()
+        self._held: dict[str, str] = {}  # the identities whose SVIDs proxies have
+        self.is_behind = False
+        """Whether a change is decided by that is not enforced everywhere, because enforcing it failed."""
         self.settings = (settings or Settings()).enforced()
         self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
         self.store, self.tokens = Store(), Tokens()
@@ -167,10 +170,10 @@ class LocalMesh:
         self._stack.push_async_callback(self.server.stop, 0.2)
         self._stack.push_async_callback(self.proxies.stop)
         self._stack.callback(self.server.listen(self._on_server_event))
-        await self._deploy(authority, _START_TIMEOUT)
+        await self._begin(authority, _START_TIMEOUT)
         self._modes = {node: self._compute_modes(node) for node in self.sites}
         self._report_closures()
-        self.report_unconsidered(authority.unread_objects)
+        self._report_unconsidered()
         took = (time.monotonic() - began) * 1000
         self.emit(Ready(len(self.sites), len(authority.policies), took, len(self.gateways)))
 
@@ -203,38 +206,31 @@ class LocalMesh:
 
     # Changing
 
-    async def apply(
-        self, authority: Authority, began: float | None = None, changes: Changes = _NO_CHANGES
-    ) -> Enforced | PartlyEnforced:
-        """Enforce another authority; return when every proxy does. `changes` names the difference, for the event."""
-        began = time.monotonic() if began is None else began
-        async with self._changing:
-            before = {node: self.store.revision(node) for node in self.nodes}
-            await self._deploy(authority, _SETTLE_TIMEOUT)
-            touched = tuple(sorted(n for n in self.nodes if self.store.revision(n) != before.get(n)))
-        return self._report_enforced(began, touched, changes)
+    async def apply(self, changes: Changes, began: float | None = None) -> Enforced | PartlyEnforced:
+        """Make changes to the authority, and enforce them; return when every proxy does.
 
-    async def change(
-        self,
-        change: Callable[[Enforcement], frozenset[str]],
-        began: float | None = None,
-        changes: Changes = _NO_CHANGES,
-    ) -> Enforced | PartlyEnforced:
-        """Enforce a change of some policies; return when every proxy does. `changes` names them, for the event."""
+        If that fails, the mesh `is_behind`: the changes are decided by, and the next ones enforce them too.
+        """
         began = time.monotonic() if began is None else began
         async with self._changing:
-            before = {node: self.store.revision(node) for node in self.nodes}
             with self.authorizer.lock:
-                touched = change(self.enforcement)
-            self.certificates.federate(_foreign_domains(self.authority, touched))
-            updated = tuple(sorted(node for node in self.nodes if self.store.revision(node) != before[node]))
-            await self._settle(updated, _SETTLE_TIMEOUT)
-        return self._report_enforced(began, updated, changes)
+                touched = self.authority.apply(changes)
+            updated = await self._follow(touched.change)
+        return self._report_enforced(began, updated, changes.names)
 
-    def _report_enforced(self, began: float, touched: tuple[str, ...], changes: Changes) -> Enforced | PartlyEnforced:
+    async def replace(self, authority: Authority) -> Enforced | PartlyEnforced:
+        """Enforce another authority; return when every proxy does."""
+        began = time.monotonic()
+        async with self._changing:
+            updated = await self._begin(authority, _SETTLE_TIMEOUT)
+        return self._report_enforced(began, updated, ChangedNames())
+
+    def _report_enforced(
+        self, began: float, touched: tuple[str, ...], changes: ChangedNames
+    ) -> Enforced | PartlyEnforced:
         """Emit what came of a change. It is enforced if every proxy that it concerns has accepted all of it."""
         self._report_closures()
-        self.report_unconsidered(self.authority.unread_objects)
+        self._report_unconsidered()
         took = (time.monotonic() - began) * 1000
         closures = [closure for closure in self.enforcement.closed.values() if closure.workload in touched]
         closed = tuple(closure.where for closure in closures)
@@ -273,7 +269,37 @@ class LocalMesh:
             if resource.state is ResourceState.REJECTED:
                 yield f"{node} {short_type(resource.type_url)} {resource.name}"
 
-    async def _deploy(self, authority: Authority, timeout: float) -> None:
+    async def _follow(self, change: Change) -> tuple[str, ...]:
+        """Enforce what has become of the authority; return the proxies that got something new."""
+        was_behind, self.is_behind = self.is_behind, True
+        if was_behind:
+            updated = await self._begin(self.authority, _SETTLE_TIMEOUT)
+        else:
+            before = {node: self.store.revision(node) for node in self.nodes}
+            different, placed = SiteChange(), Change()
+            if change:
+                sites, gateways, placed = await self._place(self.authority)
+                different = self.enforcement.changes_to(sites, gateways)
+            self._federate(self.authority)
+            with self.authorizer.lock:
+                self.enforcement.follow(different, change | placed)
+                self.enforcement.renew()
+            updated = await self._run(before, different.nodes, _SETTLE_TIMEOUT)
+        self.is_behind = False
+        return updated
+
+    async def _begin(self, authority: Authority, timeout: float) -> tuple[str, ...]:
+        """Enforce an authority, with everything made anew; return the proxies that got something new."""
+        before = {node: self.store.revision(node) for node in self.nodes}
+        sites, gateways, _ = await self._place(authority)
+        self._federate(authority)
+        with self.authorizer.lock:
+            self.authorizer.decide_by(authority)
+            self.enforcement.begin(authority, sites, gateways)
+        return await self._run(before, {*sites, *gateways}, timeout)
+
+    async def _place(self, authority: Authority) -> tuple[dict[str, ProxySite], dict[str, GatewaySite], Change]:
+        """Give addresses to all workloads with an identity, and to Gateways; return their sites, and what changed."""
         world = authority.world
         optional = {key: identity_of(workload, self.settings) for key, workload in world.workloads.items()}
         identities = {key: identity for key, identity in optional.items() if identity is not None}
@@ -281,7 +307,7 @@ class LocalMesh:
         addresses = self._addresses.assign([*identities, *of_gateways])
         with self.authorizer.lock:
             here = {key: addresses[key] for key in identities}
-            authority.assign_addresses(here, prove=self.options.by_address)
+            change = authority.assign_addresses(here, prove=self.options.by_address)
         sites = {}
         for key in identities:
             bound = self._bind(ports_of(world, world.workloads[key]))
@@ -292,35 +318,48 @@ class LocalMesh:
             node: GatewaySite(
                 GatewayNamed(gateway.namespace, gateway.name),
                 addresses[node],
-                {
-                    port: bound.port
-                    for port, bound in self._addresses.bind_ports(ports_of_gateway(world, gateway)).items()
-                },
+                self._bind(ports_of_gateway(world, gateway)),
             )
             for node, gateway in of_gateways.items()
         }
-        self.certificates.federate([*self.options.federate, *_foreign_domains(authority, world.workloads)])
-        held = {self._identity_of(node) for node in self.nodes}
-        with self.authorizer.lock:
-            self.authorizer.decide_by(authority)
-            self.enforcement.begin(authority, sites, gateways)
-        for unused in held - {self._identity_of(node) for node in self.nodes} - {None}:
-            await self.certificates.release(str(unused))
-        for node in self.nodes:
-            self.enforcement.put_svid(node, await self.certificates.hold(str(self._identity_of(node))))
-            self.enforcement.put_trust(node, self.certificates.bundles)
-        await self.proxies.run({**sites, **gateways})
-        await self._settle(self.nodes, timeout)
+        return sites, gateways, change
+
+    def _federate(self, authority: Authority) -> None:
+        """Trust stand-ins for the CAs of the trust domains that policies name."""
+        self.certificates.federate([*self.options.federate, *_foreign_domains(authority, authority.world.workloads)])
+
+    async def _run(self, before: Mapping[str, int], new: Collection[str], timeout: float) -> tuple[str, ...]:
+        """Run the proxies that there are now, with their certificates; return those that got something new.
+
+        `before` are the revisions of what proxies had; the ports of the `new` ones are waited for.
+        """
+        await self._publish_svids(new)
+        nodes: dict[str, ProxySite | GatewaySite] = {**self.sites, **self.gateways}
+        await self.proxies.run(nodes)
+        updated = tuple(sorted(node for node in nodes if self.store.revision(node) != before.get(node)))
+        await self._settle(updated, timeout)
         closed = self.enforcement.closed
-        opened = [(node, site.address, site.ports) for node, site in sites.items()]
-        opened += [(node, site.address, site.ports) for node, site in gateways.items()]
         wanted = {
-            (address, bound)
-            for node, address, ports in opened
-            for port, bound in ports.items()
+            (nodes[node].address, bound)
+            for node in new
+            for port, bound in nodes[node].ports.items()
             if (node, port) not in closed or closed[node, port].parts
         }
         await wait_until_listening(wanted, timeout)
+        return updated
+
+    async def _publish_svids(self, new: Collection[str]) -> None:
+        """Publish the SVIDs of proxies that are new or have another identity; release what nobody has."""
+        before = {*self._held.values()}
+        self._held = {node: identity for node, identity in self._held.items() if node in self.nodes}
+        for node in self.nodes:
+            identity = str(self._identity_of(node))
+            if node in new or self._held.get(node) != identity:
+                self.enforcement.put_svid(node, await self.certificates.hold(identity))
+                self.enforcement.put_trust(node, self.certificates.bundles)
+                self._held[node] = identity
+        for unused in before - {*self._held.values()}:
+            await self.certificates.release(unused)
 
     def _address_of_authorizer(self, authorizer: ExternalAuthorizer) -> ServiceAddress | None:
         """Return where an external authorizer is reached: the application of a pod behind its Service."""
@@ -406,10 +445,9 @@ class LocalMesh:
                 self.emit(NotEnforced(closure.workload, closure.port, closure.policies, str(closure)))
         self._reported_closures = closed
 
-    def report_unconsidered(self, unread: UnreadObjects) -> None:
+    def _report_unconsidered(self) -> None:
         """Emit a note for each kind of object that is not read and so not enforced, where that has changed."""
-        self.authority.unread_objects = unread
-        met = unread_at_proxies(self.authority.world, unread).met
+        met = unread_at_proxies(self.authority.world, self.authority.unread_objects).met
         lines = (
             tuple(describe_unread(met_object.unread for met_object in met))
             if self.authority.unread is not Handling.IGNORE
@@ -449,26 +487,11 @@ def policies_at(workload: str, authority: Authority) -> tuple[str, ...]:
     return tuple(sorted(str(attachment.policy.ref) for attachment in attached))
 
 
-def unread_at_proxies(world: World, unread: UnreadObjects) -> Unconsidered:
-    """Return the objects that are not read and could change what is enforced at workloads and gateways."""
-    return unread.about((*world.workloads, *_points_at_gateways(world)), Callers(anybody=True), world)
-
-
-def _points_at_gateways(world: World) -> Iterator[Point]:
-    """Yield the gateways themselves, the routes and the backends."""
-    for gateway in world.gateways.values():
-        yield GatewayNamed(gateway.namespace, gateway.name)
-    for route in world.routes.values():
-        yield RouteNamed(route.namespace, route.name, route.kind)
-    for backend in world.backends.values():
-        yield BackendNamed(backend.namespace, backend.name)
-
-
 def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]:
     """Return the trust domains, other than the own, that the policies of these workloads name."""
     domains: set[str] = set()
     known = (workload for workload in workloads if workload in authority.world.workloads)
-    for point in (*known, *_points_at_gateways(authority.world)):
+    for point in (*known, *points_at_gateways(authority.world)):
         for layer in authority.engine.program(point).layers:
             for atom in (atom for atom in layer.atoms(observed=True) if isinstance(atom, Is)):
                 if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):

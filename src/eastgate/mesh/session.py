@@ -17,13 +17,14 @@ from eastgate.mesh.handlers import Handlers
 from eastgate.mesh.local.control import ControlServer
 from eastgate.mesh.local.errors import LocalMeshError
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
-from eastgate.mesh.reloading import ManifestFiles, Reloading
+from eastgate.mesh.reloading import Reloading
 from eastgate.mesh.scraping import serve_metrics
 from eastgate.mesh.screens import Screen
 from eastgate.mesh.sites import ports_of
 from eastgate.mesh.why import Explain
 from eastgate.records import dataclass
 from eastgate.settings import Settings
+from eastgate.source.files import FileSource
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -36,7 +37,7 @@ class NotStarted(LocalMeshError):  # noqa: N818 - says what happened
 class Session:
     """One run of a mesh. `metrics` is the address to serve them at, if any."""
 
-    files: ManifestFiles
+    files: FileSource
     settings: Settings
     options: MeshOptions
     explain: Explain

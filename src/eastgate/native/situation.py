@@ -14,7 +14,6 @@ from eastgate.cluster.resources import UNWRITABLE
 from eastgate.convert.model import Item
 from eastgate.diagnostics import Reporter
 from eastgate.dialects import Policy, gep3779, istio, linkerd
-from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.ir import PolicyRef
 from eastgate.manifests import Document, read_text
 from eastgate.manifests.document import content_of
@@ -148,8 +147,7 @@ def _documents(manifests: Manifests) -> Iterator[Document]:
 
 def _documents_of_authority(authority: Authority) -> Iterator[Document]:
     for policy in authority.policies:
-        is_rejected = isinstance(policy, RejectedPolicy)
-        document = authority.document_of_rejected(policy.ref) if is_rejected else authority.document_of(policy.ref)
+        document = authority.document_of(policy.ref)
         if document is not None and dialects.is_policy(document):
             yield document
 

@@ -58,7 +58,8 @@ def changed_policies(
     """Return the policies that are not alike on both sides, or are on one side alone."""
     changed = [ref for ref in before if ref not in after]
     for ref, policy in after.items():
-        if ref not in before or not (_is_same_document(old, new, ref) or are_alike(before[ref], policy)):
+        is_read = ref in before and type(before[ref]) is type(policy)  # on one side it may have errors
+        if not is_read or not (_is_same_document(old, new, ref) or are_alike(before[ref], policy)):
             changed.append(ref)
     return changed
 

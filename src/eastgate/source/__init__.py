@@ -1,1 +1,1 @@
-"""What a cluster has, read from its API server: once, or for as long as it changes."""
+"""Sources of changes: files that are saved, and a cluster that is read from its API server."""

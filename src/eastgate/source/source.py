@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import reduce
+from operator import or_
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
 from eastgate.api.authority import Authority, Touched
+from eastgate.api.changes import Changes
 from eastgate.api.reading import ManifestError, Manifests, sort_documents
-from eastgate.cluster.changes import Change
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.ir import PolicyRef
 from eastgate.kubernetes import Connection, JsonObject
@@ -23,8 +25,8 @@ from eastgate.unread import Handling
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
-OnApplied: TypeAlias = Callable[[Manifests, Sequence[PolicyRef]], object]
-"""A function that gets what was put into an authority, and what was removed."""
+OnApplied: TypeAlias = Callable[[Changes], object]
+"""A function that gets the changes that were made to an authority."""
 
 
 class ClusterSource:
@@ -104,10 +106,10 @@ class ClusterSource:
         removed: Sequence[PolicyRef] = (),
     ) -> Touched:
         news = self._read(put, unlisted, whole=False)
-        gone = [*removed, *news.left_out]  # what is left out now may have been fine before
-        touched = self.authority.apply(news, gone)
+        changes = Changes(news, frozenset({*removed, *news.left_out}))  # what is left out may have been fine before
+        touched = self.authority.apply(changes)
         if on_applied is not None:
-            on_applied(news, gone)
+            on_applied(changes)
         return touched
 
     def _apply_each(
@@ -120,7 +122,7 @@ class ClusterSource:
                 touched.append(self._apply(on_applied, [obj]))
             except ManifestError as error:
                 self.faults[ref_of(obj)] = error.diagnostics
-        return _joined(touched)
+        return reduce(or_, touched)
 
     def _build(self, changes: ClusterChanges) -> Authority:
         manifests = self._read(changes.put, changes.unlisted, whole=True)
@@ -137,17 +139,3 @@ class ClusterSource:
             self.faults.pop(ref_of(obj), None)
         self.faults |= manifests.left_out
         return manifests
-
-
-def _joined(touched: list[Touched]) -> Touched:
-    changes = [each.change for each in touched]
-    return Touched(
-        frozenset[object]().union(*(each.points for each in touched)),  # type: ignore[arg-type]
-        Change(
-            frozenset().union(*(each.added for each in changes)),
-            frozenset().union(*(each.removed for each in changes)),
-            frozenset().union(*(each.changed for each in changes)),
-            frozenset().union(*(each.services for each in changes)),
-            frozenset().union(*(each.objects for each in changes)),
-        ),
-    )

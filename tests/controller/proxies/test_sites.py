@@ -120,7 +120,7 @@ class _Cluster:
 
     def apply(self, put: list[Plain] | None = None, remove: list[str] | None = None) -> frozenset[str]:
         self.authority.update(put or [], remove or [])
-        return self.enforcement.update(*self.sites.take())
+        return self.enforcement.follow(*self.sites.take())
 
     def afresh(self) -> Enforcement:
         sites, _ = Sites(self.authority.world, self.site_of).take()

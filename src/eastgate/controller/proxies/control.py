@@ -146,7 +146,7 @@ class ProxyControl:
         async with self._following:
             sites, world = self.sites.take()
             with self.lock:
-                touched = self.enforcement.update(sites, world)
+                touched = self.enforcement.follow(sites, world)
             gone = self._authenticator.revoke_missing() if world else frozenset[str]()
             self.tracker.apply(policies or {}, removed)
             self.tracker.forget(gone)

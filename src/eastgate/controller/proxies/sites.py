@@ -113,7 +113,7 @@ class Sites:
         world.watch(self._on_change)
 
     def _on_change(self, change: Change) -> None:
-        self._pending = change if self._pending is None else _joined(self._pending, change)
+        self._pending = change if self._pending is None else self._pending | change
 
     def connect(self, proxy: str) -> None:
         """Note that a proxy has authenticated, so that it is a site whatever the labels of its pod say."""
@@ -163,14 +163,3 @@ class Sites:
             elif known.get(key) != site:
                 known[key] = changed[key] = site
         return changed, frozenset(removed)
-
-
-def _joined(first: Change, second: Change) -> Change:
-    """Return two changes, one after the other, as one. A workload that came and went may be in several of its sets."""
-    return Change(
-        first.added | second.added,
-        first.removed | second.removed,
-        first.changed | second.changed,
-        first.services | second.services,
-        first.objects | second.objects,
-    )

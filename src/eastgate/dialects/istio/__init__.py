@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from eastgate.cluster import Everything, Target, Workload, World
+from eastgate.cluster.installations import INSTALLATIONS
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
 from eastgate.dialects.istio import authentication_codes, codes
@@ -70,7 +71,7 @@ def _stance(workload: Workload, attached: Sequence[Attachment[IstioPolicy]], sce
 
 
 def _examine(
-    policies: Sequence[IstioPolicy], settings: Settings, world: World
+    policies: Collection[IstioPolicy], settings: Settings, world: World
 ) -> Iterable[tuple[IstioPolicy | None, Diagnostic]]:
     from eastgate.dialects.istio.examine import examine
 
@@ -136,6 +137,7 @@ DIALECT: Dialect[IstioPolicy] = Dialect(
     lint=_lint,
     stance=_stance,
     examine=_examine,
+    examined_kinds=frozenset({"ConfigMap", "Service", *(kind for _, kind in INSTALLATIONS)}),
     status=conditions,
     read_log=_read_log,
     widen=_widen,

@@ -16,7 +16,7 @@ from eastgate.settings import DataPlane, Settings
 
 
 def examine(
-    policies: Sequence[IstioPolicy], settings: Settings, world: World
+    policies: Collection[IstioPolicy], settings: Settings, world: World
 ) -> Iterator[tuple[IstioPolicy | None, Diagnostic]]:
     """Yield what is wrong with the MeshConfig that policies depend on."""
     sources = mesh_sources(settings, world) if policies else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from eastgate.cluster import ROUTE_KINDS
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.kuadrant.nulls import without_nulls
@@ -64,5 +65,6 @@ DIALECT: Dialect[Policy] = Dialect(
     closes=lambda _policy: False,
     lint=_lint,
     examine=examine,
+    examined_kinds=frozenset({"Gateway", *ROUTE_KINDS}),
     status=conditions,
 )

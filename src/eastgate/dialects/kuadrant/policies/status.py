@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from eastgate.cluster import World
 from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
@@ -15,7 +15,7 @@ from eastgate.dialects.kuadrant.policies.ways import effective_policies, target_
 from eastgate.settings import Settings
 
 
-def examine(policies: Sequence[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
+def examine(policies: Collection[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
     """Report missing targets."""
     for policy in policies:
         if not target_exists(policy, world):

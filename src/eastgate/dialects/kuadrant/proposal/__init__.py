@@ -84,6 +84,7 @@ DIALECT: Dialect[Policy] = Dialect(
     closes=lambda _policy: False,
     lint=_lint,
     examine=examine,
+    examined_kinds=frozenset({"Gateway", "HTTPRoute"}),
     status=conditions,
     refusal=("Available", "Error"),
     bystanders=frozenset({(GROUP, "RateLimitPolicy")}),

@@ -5,7 +5,7 @@ A policy has one condition, `Available`: whether it guards its target, and if no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from eastgate.cluster import World
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
@@ -19,7 +19,7 @@ from eastgate.manifests.shapes import enumerated, quoted
 from eastgate.settings import Settings
 
 
-def examine(policies: Sequence[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
+def examine(policies: Collection[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
     """Report missing targets, hosts outside of those of the target, and policies that conflict."""
     together: dict[RouteNamed | GatewayNamed, list[Policy]] = {}
     for policy in policies:
