@@ -437,3 +437,24 @@ def test_a_rule_that_a_caller_misses_says_that_it_is_in_the_network_of_its_node_
     assert not decision.allowed
     host = "the caller is shop/agent, a pod in the network of its node (hostNetwork)"
     assert f"NetworkPolicy/shop/web rule 0 missed it: {host}; the port is 80 (http)" in explained
+
+
+REPLICAS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: postgres, namespace: data}
+spec:
+  selector: {matchLabels: {app: postgres}}
+  template: {metadata: {labels: {app: postgres}}, spec: {containers: [{name: c, ports: [{containerPort: 5432}]}]}}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: closed, namespace: data}
+spec: {podSelector: {}}
+"""
+
+
+def test_a_call_between_replicas_that_may_be_one_pod_is_explained_in_plain_words() -> None:
+    decision = cluster_of(REPLICAS).authority.decide(Question("pod:data/postgres", "pod:data/postgres", 5432))
+    assert decision.reason == "no rule allows it at data/postgres; unknown: whether the pod calls itself"
+    assert not any(word in explain(decision) for word in UNREADABLE)

@@ -197,12 +197,8 @@ class _Following:
         authority = self._authority
         for policy in authority.policies:
             document = authority.document_of(policy.ref)
-            yield (
-                str(policy.ref),
-                type(policy),
-                str(policy.span),
-                document.span if document is None else str(document.span),
-            )
+            assert document is not None
+            yield str(policy.ref), type(policy), str(policy.span), str(document.span)
         yield sorted(f"{warning.code.id} {warning.message} {warning.span}" for warning in authority.warnings)
         yield sorted(f"{unread} {unread.span}" for unread in authority.unread_objects.objects)
         for key in sorted(authority.world.workloads):

@@ -137,7 +137,7 @@ DESTINATION_NODE: Final = Attribute("labels of the destination's node")  # where
 DESTINATION_ADDRESS: Final = Attribute("destination address")
 DESTINATION_DOMAIN: Final = Attribute("destination domain")  # a DNS name that was resolved to the address
 PORT_NAME: Final = Attribute("name of the port")  # all names that the destination gives to it, for the transport
-VICINITY: Final = Attribute("vicinity")  # "itself": a pod calls itself; "node": a pod and its own node
+VICINITY: Final = Attribute("whether the pod calls itself")  # "itself"; "node": a pod and its own node
 ADDRESSES: Final = frozenset({ADDRESS, FORWARDED_ADDRESS, PACKET_SOURCE, DESTINATION_ADDRESS})
 """Addresses that every request has, known or not."""
 USUAL: Final[Mapping[Attribute, None]] = {VICINITY: None, REFUSED_PATH: None}

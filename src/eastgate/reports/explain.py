@@ -15,7 +15,7 @@ from eastgate.diagnostics.printable import printable
 from eastgate.diagnostics.spans import Span
 from eastgate.engine.trace import LayerTrace, Missed, NearMiss, StageTrace
 from eastgate.ir import EffectivePolicy, Origin, PolicyReading, Rule, Ruling, mentions
-from eastgate.ir.attributes import MCP_TOOL
+from eastgate.ir.attributes import MCP_TOOL, VICINITY
 from eastgate.reports.columns import indent_lines, lay_out
 from eastgate.reports.conditions import actual_text, condition_text
 from eastgate.symbolic.truth import truth
@@ -98,6 +98,11 @@ class _Explanation:
             yield ""
             yield from map(printable, notes)
 
+    def assumed(self, layer: LayerTrace) -> Iterator[str]:
+        for attribute, value in layer.assumed:
+            if self.verbose or attribute != VICINITY:  # the reason names it, and no value of it is a person's word
+                yield printable(f"    unknown {attribute}: for example {_value(value)}")
+
     def layers(self) -> Iterator[str]:
         yield printable(f"at {self.decision.arrival.where}:")
         if not self.trace.layers:
@@ -109,8 +114,7 @@ class _Explanation:
                 yield printable(f"    {layer.scope}")
             if layer.effective is not None:
                 yield from _rules_of(layer.effective)
-            for attribute, value in layer.assumed:
-                yield printable(f"    unknown {attribute}: for example {_value(value)}")
+            yield from self.assumed(layer)
             for reading in layer.readings:
                 if self.verbose:
                     yield printable(f"    reading {reading}")
