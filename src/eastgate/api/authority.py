@@ -13,7 +13,7 @@ from eastgate.api.crossings import ConnectionVerdict, Crossing, LiveQuestion
 from eastgate.api.deciding import Decider, LiveArrivals, Prepared
 from eastgate.api.decisions import Decision
 from eastgate.api.enforcement import Enforcers, PolicyEnforcement
-from eastgate.api.examining import Examination
+from eastgate.api.examining import PolicyExamination
 from eastgate.api.networked import network_objects
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import (
@@ -90,7 +90,7 @@ class Authority:
         self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
         self._documents |= {fault.policy.ref: fault.document for fault in manifests.closing}
         unfit = [fault.unfit for fault in manifests.faults if fault.unfit is not None]
-        self._examination = Examination.of(self._settings, manifests.policies, unfit, manifests.unfounded)
+        self._examination = PolicyExamination.of(self._settings, manifests.policies, unfit, manifests.unfounded)
         self._live = LiveWorld.of(manifests.objects)
         self._world = self._live.view
         self._engine: Engine[Policy] = Engine(

@@ -64,7 +64,7 @@ def changes_between(before: Manifests, after: Manifests) -> Changes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Written:
+class _WrittenEntry:
     """A policy, or an object of a kind that is not read: it is compared by its text, and by the errors that it has."""
 
     type: type
@@ -72,19 +72,19 @@ class _Written:
     errors: tuple[str, ...] = ()
 
 
-_Entry: TypeAlias = WorldObject | _Written
+_Entry: TypeAlias = WorldObject | _WrittenEntry
 
 
 def _entries(manifests: Manifests) -> Iterator[tuple[PolicyRef, _Entry]]:
     for declared in manifests.objects:
         yield ref_of_id(declared.id), declared
     for unread in manifests.unread.objects:
-        yield ref_of_document(unread.document), _Written(type(unread), unread.span)
+        yield ref_of_document(unread.document), _WrittenEntry(type(unread), unread.span)
     for policy in manifests.policies:
-        yield policy.ref, _Written(type(policy), policy.span)
+        yield policy.ref, _WrittenEntry(type(policy), policy.span)
     for fault in manifests.closing:
         policy, errors = fault.policy, tuple(error.message for error in fault.errors)
-        yield policy.ref, _Written(type(policy), policy.span, errors)
+        yield policy.ref, _WrittenEntry(type(policy), policy.span, errors)
 
 
 def _place(entry: _Entry) -> tuple[str, int, int] | None:
@@ -100,7 +100,7 @@ class _Texts:
         self._lines: dict[SourceText, list[str]] = {}
 
     def has_same_content(self, before: _Entry, after: _Entry) -> bool:
-        if not isinstance(before, _Written) or not isinstance(after, _Written):
+        if not isinstance(before, _WrittenEntry) or not isinstance(after, _WrittenEntry):
             return before == after
         if (before.type, before.errors) != (after.type, after.errors):
             return False

@@ -17,7 +17,7 @@ from eastgate.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class ExaminationFindings:
     """The diagnostics of an examination, each with its policy, and the policies that have no errors any more."""
 
     found: list[tuple[Policy | None, Diagnostic]] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Examination:
+class PolicyExamination:
     """The policies of each dialect that examines its own. `unfit` are those with errors.
 
     `unfounded` are errors, by dialect, in what a cluster says about all policies, such as the configuration of a mesh:
@@ -53,7 +53,7 @@ class Examination:
         policies: Iterable[Policy],
         unfit: Iterable[Policy],
         unfounded: Mapping[str, list[Diagnostic]],
-    ) -> Examination:
+    ) -> PolicyExamination:
         """Return the examination of policies that were examined when they were read."""
         unfit_by_ref = {policy.ref: policy for policy in unfit}
         known = {policy.ref: policy for policy in policies} | unfit_by_ref
@@ -66,12 +66,12 @@ class Examination:
 
     def after(
         self, put: Collection[Policy], gone: Collection[PolicyRef], kinds: Collection[str], world: World
-    ) -> tuple[Examination, Findings]:
+    ) -> tuple[PolicyExamination, ExaminationFindings]:
         """Return the examination after a change of policies and of objects of these kinds, and what it found.
 
         `gone` are the policies that are removed or replaced; `world` has the objects as they are now.
         """
-        policies, unfounded, findings = {**self.policies}, {**self.unfounded}, Findings()
+        policies, unfounded, findings = {**self.policies}, {**self.unfounded}, ExaminationFindings()
         unfit = {ref: policy for ref, policy in self.unfit.items() if ref not in gone}
         for dialect in DIALECTS:
             if dialect.examine is None:
@@ -92,7 +92,7 @@ class Examination:
             wrong = {policy.ref for policy, finding in examined if policy is not None and finding.is_error}
             findings.mended.extend(unfit.pop(ref) for ref in [*unfit] if ref in known and ref not in wrong)
             unfit |= {ref: known[ref] for ref in wrong}
-        return Examination(self.settings, policies, unfit, unfounded), findings
+        return PolicyExamination(self.settings, policies, unfit, unfounded), findings
 
 
 def _is_unfounded(policy: Policy | None, finding: Diagnostic) -> bool:

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
-from eastgate.api.examining import Examination
+from eastgate.api.examining import PolicyExamination
 from eastgate.cluster import Manifest, Namespace, ObjectId, World, WorldObject, interpret, may_install
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
@@ -93,7 +93,7 @@ class Manifests:
     left_out: dict[PolicyRef, list[Diagnostic]] = field(default_factory=dict)
     """The errors in objects of a cluster that are no policies: one of them must not stop the answers about others."""
     unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
-    """The errors, by dialect, in what a cluster says about all of its policies: see `Examination`."""
+    """The errors, by dialect, in what a cluster says about all of its policies: see `PolicyExamination`."""
     _documents: dict[Policy, Document] = field(default_factory=dict)
 
     def add(self, document: Document) -> None:
@@ -137,7 +137,9 @@ class Manifests:
     def settle(self, *, whole: bool = True) -> None:
         """Report what can be said only when everything has been read, if it has."""
         if whole and any(dialects.is_examined(policy) for policy in self.policies):
-            examination, findings = Examination(self.settings).after(self.policies, (), (), World.of(self.objects))
+            examination, findings = PolicyExamination(self.settings).after(
+                self.policies, (), (), World.of(self.objects)
+            )
             self.unfounded = examination.unfounded
             for policy, finding in findings.found:
                 self.reporter.diagnostics.append(finding)
