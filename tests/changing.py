@@ -5,8 +5,8 @@ from __future__ import annotations
 from eastgate.api.authority import Authority
 from eastgate.api.changes import Changes, changes_between
 from eastgate.api.reading import Fault, FaultReason, Manifests
+from eastgate.control.events import Enforced, PartlyEnforced
 from eastgate.dialects.rejected import RejectedPolicy
-from eastgate.mesh.events import Enforced, PartlyEnforced
 from eastgate.mesh.mesh import LocalMesh
 
 __all__ = ["changes_to", "enforce", "manifests_of"]

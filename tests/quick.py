@@ -44,6 +44,7 @@ REAL = (
     "cli/test_openness.py",
     "cli/test_saving.py",
     "cli/test_up.py",
+    "control/test_outbound.py",
     "deploy",
     "diff/test_action.py",
     "diff/test_revisions.py",

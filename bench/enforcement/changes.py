@@ -19,8 +19,8 @@ from bench.enforcement.plane import PORT, Plane
 from bench.enforcement.rules import SERVER, authority_of, identity, path, policy
 from bench.report import Section, Target
 from eastgate import cluster
+from eastgate.control.enforcement import Enforcement, SiteChange
 from eastgate.dialects import Policy
-from eastgate.mesh.enforcement import Enforcement, SiteChange
 
 __all__ = ["Changes", "enforcing"]
 

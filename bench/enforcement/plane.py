@@ -13,6 +13,7 @@ from bench.enforcement.envoys import Envoy
 from bench.enforcement.origin import Way, origin
 from bench.enforcement.rules import SERVER
 from bench.plans import TRUST_DOMAIN
+from eastgate.control.sites import ProxySite
 from eastgate.envoy.config.bootstrap import bootstrap
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.secrets import svid_secret, trust_secret
@@ -23,7 +24,6 @@ from eastgate.envoy.server.tokens import Tokens
 from eastgate.identity import EmbeddedCa, Svid, TrustBundles
 from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.addresses import Addresses
-from eastgate.mesh.sites import ProxySite
 
 __all__ = ["PORT", "Plane"]
 

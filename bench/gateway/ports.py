@@ -9,6 +9,7 @@ from envoy.extensions.filters.http.rbac.v3 import rbac_pb2
 
 from bench.gateway.tool_rules import GATEWAY, authority_of
 from eastgate.cluster.targets import GatewayNamed
+from eastgate.control.gateways import GatewaySite, plan_gateway, ports_of_gateway
 from eastgate.envoy.config.clusters import SocketAddress, app_resources
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
@@ -16,7 +17,6 @@ from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.packing import pack, serialize
 from eastgate.envoy.config.rbac import REQUESTS, filter_name
 from eastgate.envoy.server.resources import EXTENSION, XdsResource
-from eastgate.mesh.gateways import GatewaySite, plan_gateway, ports_of_gateway
 
 __all__ = ["NODE", "ruled", "unruled"]
 

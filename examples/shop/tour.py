@@ -21,8 +21,8 @@ from rich.table import Table
 
 import eastgate
 from eastgate import Question
+from eastgate.control.events import BrokenChange, Enforced, MeshEvent
 from eastgate.mesh.calls import CallResult, make_calls
-from eastgate.mesh.events import BrokenChange, Enforced, MeshEvent
 from eastgate.mesh.local.connection import CallConnection, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.reloading import Reloading

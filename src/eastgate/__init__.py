@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from eastgate.commands import reach_graph as reach_graph
     from eastgate.commands import run_lint as run_lint
     from eastgate.commands import run_tables as run_tables
+    from eastgate.control.events import MeshEvent as MeshEvent
+    from eastgate.control.gateways import GatewaySite as GatewaySite
     from eastgate.convert import Assumption as Assumption
     from eastgate.convert import Conversion as Conversion
     from eastgate.convert.model import Written as Written
@@ -95,8 +97,6 @@ if TYPE_CHECKING:
     from eastgate.languages.jwt import KnownKeys as KnownKeys
     from eastgate.manifests import Bounds as Bounds
     from eastgate.manifests import Document as Document
-    from eastgate.mesh.events import MeshEvent as MeshEvent
-    from eastgate.mesh.gateways import GatewaySite as GatewaySite
     from eastgate.mesh.mesh import LocalMesh as LocalMesh
     from eastgate.mesh.mesh import MeshOptions as MeshOptions
     from eastgate.reach.differences import DoubtReason as DoubtReason
@@ -208,8 +208,8 @@ _NAMES = {
     "envoy.config.clusters": ("SocketAddress",),
     "engine.trace": ("LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace"),
     "reports.lint": ("Finding",),
-    "mesh.events": ("MeshEvent",),
-    "mesh.gateways": ("GatewaySite",),
+    "control.events": ("MeshEvent",),
+    "control.gateways": ("GatewaySite",),
     "mesh.mesh": ("LocalMesh", "MeshOptions"),
     "diagnostics.spans": ("SourceText", "Span"),
     "ir": ("Layer", "Origin", "Outcome", "PolicyRef", "Refusal", "Reply", "Request", "Rule", "Ruling"),

@@ -22,9 +22,9 @@ from typing import Any, TypeVar
 import eastgate
 from eastgate import Settings
 from eastgate.api.authority import Authority
+from eastgate.control.events import MeshEvent
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.mesh.events import MeshEvent
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from tests.agents.manifests import Manifest, text, world
 from tests.changing import enforce

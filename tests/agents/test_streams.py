@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.mesh.events import Noted
+from eastgate.control.events import Noted
 from tests.agents.manifests import GATEWAY, asks, backend, denied, tools
 from tests.agents.running import LEGACY, OLD, SDKS, AgentMesh, Answer, Denied, Sdk
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.mesh.events import Decided
+from eastgate.control.events import Decided
 from eastgate.mesh.why import explain_observation
 from tests.agents.manifests import GATEWAY, asks, backend, tools
 from tests.agents.running import LEGACY, SDKS, AgentMesh, Denied, Sdk, identity_of, token_of

@@ -17,6 +17,7 @@ from eastgate.admission.changes import AdmissionJudgement, AdmissionRefusal, Req
 from eastgate.admission.webhooks import Webhooks
 from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck
 from eastgate.authorizer.http_server import ServedRequest
+from eastgate.control.access_log import find_record
 from eastgate.controller.decision_log import DecisionSampling, SampledDecisions, open_decision_log
 from eastgate.controller.health import HealthServer
 from eastgate.controller.heartbeat import Heartbeat
@@ -34,7 +35,6 @@ from eastgate.controller.reviewing import ObservedWebhooks
 from eastgate.envoy.server import LISTENER, Metrics, ResourceRejection
 from eastgate.identity.svid import utc_now
 from eastgate.kubernetes import ApiError, UnreachableError
-from eastgate.mesh.access_log import find_record
 from tests.admission.reviews import admission_review, policy, rules
 from tests.authorizer.worlds import live_authorizer
 

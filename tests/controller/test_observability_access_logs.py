@@ -18,6 +18,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
 
 from eastgate import Settings
+from eastgate.control.access_log import Observation, read_record
 from eastgate.controller.certificates.server_tls import control_plane_names
 from eastgate.controller.proxies.control import ProxyControl
 from eastgate.envoy.config.capture import capture_resource
@@ -31,7 +32,6 @@ from eastgate.envoy.server import AuthenticatedProxy, Metrics
 from eastgate.envoy.server.access_logs import LOG_METHOD, LOG_SERVICE, AccessLogs, node_of_log, record_of_tags
 from eastgate.ir import AllowAny, Chain, Is, Layer, OneOf, Origin, Placement, PolicyRef, Refusal, Rule
 from eastgate.ir.attributes import IDENTITY
-from eastgate.mesh.access_log import Observation, read_record
 from eastgate.mesh.local.envoy import EnvoyProcess
 from tests.controller.proxies import test_in_a_cluster
 from tests.controller.proxies.test_in_a_cluster import InCluster, Replica, _policy, _run

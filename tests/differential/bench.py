@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from eastgate import Authority, Settings
 from eastgate.api.reading import sort_documents
+from eastgate.control.access_log import Observation
+from eastgate.control.events import Decided, MeshEvent, NotEnforced
 from eastgate.dialects import reads
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_port import TIMEOUTS
@@ -21,8 +23,6 @@ from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.identity import SvidSource
 from eastgate.languages.jwt import KeySource
 from eastgate.manifests import read_text
-from eastgate.mesh.access_log import Observation
-from eastgate.mesh.events import Decided, MeshEvent, NotEnforced
 from eastgate.mesh.local.connection import CallConnection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh, MeshOptions

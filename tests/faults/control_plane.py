@@ -15,11 +15,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.sites import ProxySite
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server import AdsServer, Store, Tokens
 from eastgate.identity import Svid, TrustBundles, roots_of_pem
-from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.sites import ProxySite
 from eastgate.settings import Settings
 from tests.faults.worlds import DOMAIN, reading
 

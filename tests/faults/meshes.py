@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from eastgate.control.access_log import Observation
+from eastgate.control.events import Decided, Enforced, MeshEvent, PartlyEnforced
 from eastgate.envoy.config.clusters import SocketAddress
-from eastgate.mesh.access_log import Observation
-from eastgate.mesh.events import Decided, Enforced, MeshEvent, PartlyEnforced
 from eastgate.mesh.local.connection import CallConnection, Called, HttpRequest, Target
 from eastgate.mesh.local.echo import EchoOptions, EchoServer
 from eastgate.mesh.mesh import LocalMesh, MeshOptions

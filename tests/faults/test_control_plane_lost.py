@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.sites import ProxySite
 from eastgate.envoy.config.bootstrap import bootstrap
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server.events import Acked, Connected, ServerEvent
 from eastgate.envoy.server.resources import EXTENSION
 from eastgate.envoy.server.store import Store
 from eastgate.identity import EmbeddedCa, client_context
-from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.local.connection import HttpRequest, Target
 from eastgate.mesh.local.echo import EchoServer
 from eastgate.mesh.local.envoy import EnvoyProcess
-from eastgate.mesh.sites import ProxySite
 from eastgate.settings import Settings
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, running

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from eastgate.control.events import Noted
 from eastgate.envoy.config.bootstrap import bootstrap
 from eastgate.envoy.server.resources import EXTENSION
-from eastgate.mesh.events import Noted
 from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.envoy import EnvoyProcess
 from tests.faults.hammering import hammering

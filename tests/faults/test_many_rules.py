@@ -7,6 +7,8 @@ from ipaddress import ip_network
 
 import pytest
 
+from eastgate.control import enforcement
+from eastgate.control.events import NotEnforced
 from eastgate.envoy.plan import plan_port
 from eastgate.ir import (
     AllowAny,
@@ -29,8 +31,6 @@ from eastgate.ir import (
     Site,
 )
 from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, header, query
-from eastgate.mesh import enforcement
-from eastgate.mesh.events import NotEnforced
 from eastgate.mesh.local.connection import HttpRequest
 from tests.faults.linkerd import from_networks, header_routes, server
 from tests.faults.meshes import Running, running

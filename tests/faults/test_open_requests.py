@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from eastgate.mesh.events import Enforced
+from eastgate.control.events import Enforced
 from eastgate.mesh.local.connection import CallConnection
 from eastgate.settings import OpenRequests, Settings
 from tests.faults.answering import Answering

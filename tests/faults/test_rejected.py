@@ -12,10 +12,10 @@ from envoy.config.listener.v3 import listener_pb2
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
 
+from eastgate.control import closures, enforcement
+from eastgate.control.events import Enforced, NotEnforced, PartlyEnforced
 from eastgate.envoy.config import limits, listeners, secrets, sidecar
 from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, ResourceKey, XdsResource, short_type
-from eastgate.mesh import closures, enforcement
-from eastgate.mesh.events import Enforced, NotEnforced, PartlyEnforced
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, Running, running
 from tests.faults.worlds import HTTP, RAW, Manifest, allow, deny, world

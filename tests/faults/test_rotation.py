@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from cryptography import x509
 
+from eastgate.control.events import Noted
 from eastgate.identity import EmbeddedCa, Lifetimes
-from eastgate.mesh.events import Noted
 from eastgate.mesh.local.connection import HttpRequest
 from tests.faults.certificates import Forge, served_certificate, tls_context
 from tests.faults.hammering import hammering

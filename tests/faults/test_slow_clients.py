@@ -15,9 +15,9 @@ import pytest
 from envoy.config.listener.v3 import listener_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 
+from eastgate.control import enforcement
 from eastgate.envoy.config import sidecar
 from eastgate.envoy.server.resources import LISTENER, XdsResource
-from eastgate.mesh import enforcement
 from eastgate.mesh.local.connection import HttpRequest
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP, allow, sa, world

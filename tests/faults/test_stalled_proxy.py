@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from eastgate.control.events import Enforced, MeshEvent, Noted
 from eastgate.manifests.watching.changes import watch_changes
 from eastgate.mesh import mesh as meshes
 from eastgate.mesh import reloading
-from eastgate.mesh.events import Enforced, MeshEvent, Noted
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.reloading import Reloading
 from eastgate.source.files import FileSource

@@ -16,12 +16,12 @@ import grpc
 
 from eastgate.cluster import World
 from eastgate.cluster.proxies import excluded_inbound_ports
+from eastgate.control.capturing import pod_site
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.sites import ProxySite, identity_of
 from eastgate.envoy.server import AdsServer, Store, Tokens
 from eastgate.identity import EmbeddedCa
 from eastgate.injection.names import PROXY, SIDECAR
-from eastgate.mesh.capturing import pod_site
-from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.sites import ProxySite, identity_of
 from eastgate.settings import Settings
 from tests.faults.worlds import DOMAIN, Manifest, reading
 from tests.injection.network import NODE, Namespace

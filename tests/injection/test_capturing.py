@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from eastgate.api.authority import Authority
+from eastgate.control.capturing import captured_outbound
 from eastgate.envoy.config.outbound_capture import CapturedAccount, CapturedService
 from eastgate.envoy.plan import plan_port
 from eastgate.envoy.plan.any_port import named_ports, plan_any_port
 from eastgate.ir import AllowAny, Between, Chain, Is, Layer, Origin, Placement, Rule, Site
 from eastgate.ir.attributes import PORT
-from eastgate.mesh.capturing import captured_outbound
 from eastgate.settings import Settings
 from tests.faults.worlds import allow, deny, reading, sa
 from tests.injection.plane import pod_sites

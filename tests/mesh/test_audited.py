@@ -9,12 +9,12 @@ from prometheus_client import CollectorRegistry
 
 from eastgate.api.auditing import Would
 from eastgate.api.authority import Authority, load
+from eastgate.control.access_log import Observation, WouldBe, would_be
+from eastgate.control.events import Decided
+from eastgate.control.metrics import MeshMetrics
 from eastgate.controller.metrics import ControllerMetrics
 from eastgate.envoy.plan.decisions import policy_name, ref_of
-from eastgate.mesh.access_log import Observation, WouldBe, would_be
 from eastgate.mesh.event_text import EventText
-from eastgate.mesh.events import Decided
-from eastgate.mesh.metrics import MeshMetrics
 from eastgate.mesh.why import explain_observation
 from tests.mesh.running import SHOP
 

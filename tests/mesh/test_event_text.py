@@ -10,12 +10,12 @@ import pytest
 
 from eastgate.api.authority import load
 from eastgate.api.changes import ChangedNames
-from eastgate.mesh.access_log import Observation, read_record
-from eastgate.mesh.deciders import Deciders, describe_handshake
+from eastgate.control.access_log import Observation, read_record
+from eastgate.control.deciders import Deciders, describe_handshake
+from eastgate.control.events import Decided, Enforced, Noted, NotEnforced, PartlyEnforced, Ready
+from eastgate.control.modes import PortMode
 from eastgate.mesh.event_text import EventText
-from eastgate.mesh.events import Decided, Enforced, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.history import Repeats
-from eastgate.mesh.modes import PortMode
 from tests.mesh.running import SHOP
 
 AUTHORITY = load(SHOP)

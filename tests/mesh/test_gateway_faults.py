@@ -14,10 +14,10 @@ import pytest
 from eastgate import load
 from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck, Where
 from eastgate.authorizer.deciding import LiveAuthorizer
+from eastgate.control import check_thread
+from eastgate.control.access_log import NO_ANSWER
+from eastgate.control.events import Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced
 from eastgate.envoy.config import gateway_filters, gateway_port
-from eastgate.mesh import check_thread
-from eastgate.mesh.access_log import NO_ANSWER
-from eastgate.mesh.events import Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced
 from eastgate.mesh.local.connection import HttpRequest, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from tests.mesh.agents import AGENTS

@@ -10,12 +10,12 @@ import pytest
 from eastgate.api.authority import Authority, load
 from eastgate.api.questions import QuestionError
 from eastgate.cluster.targets import GatewayNamed
+from eastgate.control.access_log import Observation
+from eastgate.control.deciders import Deciders
+from eastgate.control.events import Decided
+from eastgate.control.gateways import ports_of_gateway
 from eastgate.envoy.plan.gateway import plan_destinations
-from eastgate.mesh.access_log import Observation
-from eastgate.mesh.deciders import Deciders
 from eastgate.mesh.event_text import EventText
-from eastgate.mesh.events import Decided
-from eastgate.mesh.gateways import ports_of_gateway
 from eastgate.mesh.why import explain_observation
 from tests.mesh.agents import AGENTS, POLICIES
 

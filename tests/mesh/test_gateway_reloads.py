@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.mesh.events import Enforced, PartlyEnforced
+from eastgate.control.events import Enforced, PartlyEnforced
 from eastgate.mesh.local.connection import CallConnection, HttpRequest
 from tests.certificates import self_signed
 from tests.mesh.toystore import GATEWAY, POD, ToyStore, client_context, toy_store

@@ -18,9 +18,9 @@ from joserfc.jwk import ECKey, KeySet
 from eastgate import dialects
 from eastgate.api.authority import Authority
 from eastgate.api.reading import sort_documents
+from eastgate.control.events import Decided, MeshEvent
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.manifests.reader import read_text
-from eastgate.mesh.events import Decided, MeshEvent
 from eastgate.mesh.local.connection import HttpRequest, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.why import explain_observation

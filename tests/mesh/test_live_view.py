@@ -16,10 +16,8 @@ from rich.console import Console
 
 from eastgate.api.authority import load
 from eastgate.api.changes import ChangedNames
-from eastgate.diagnostics import Code, Diagnostic
-from eastgate.mesh.access_log import read_record
-from eastgate.mesh.event_text import EventText
-from eastgate.mesh.events import (
+from eastgate.control.access_log import read_record
+from eastgate.control.events import (
     BrokenChange,
     Decided,
     Enforced,
@@ -29,6 +27,8 @@ from eastgate.mesh.events import (
     PartlyEnforced,
     Ready,
 )
+from eastgate.diagnostics import Code, Diagnostic
+from eastgate.mesh.event_text import EventText
 from eastgate.mesh.live_view import LiveView
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from tests.mesh.running import SHOP

@@ -19,8 +19,8 @@ from eastgate.api.changes import Changes
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import Manifests
+from eastgate.control.access_log import would_be
 from eastgate.dialects import Policy
-from eastgate.mesh.access_log import would_be
 from eastgate.mesh.call_results import CallResult
 from eastgate.mesh.calls import make_calls
 from eastgate.mesh.local.connection import CallConnection, Target

@@ -11,15 +11,15 @@ import pytest
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import Question
+from eastgate.control.access_log import Observation
+from eastgate.control.deciders import Deciders
+from eastgate.control.network import NetworkDecisions
+from eastgate.control.sites import ProxySite
 from eastgate.envoy.plan import PortPlan
 from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.decisions import Node, ProxyVerdict
 from eastgate.ir import Request
 from eastgate.ir.attributes import ADDRESS, METHOD
-from eastgate.mesh.access_log import Observation
-from eastgate.mesh.deciders import Deciders
-from eastgate.mesh.network import NetworkDecisions
-from eastgate.mesh.sites import ProxySite
 from eastgate.settings import Settings
 from eastgate.symbolic.trees import decide
 from tests.mesh.network_manifests import CLOSED, DB, FEW, FROM_A, NAMESPACES, PODS, SETS, network_policy, pod, read

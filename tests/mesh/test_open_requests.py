@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from envoy.config.listener.v3 import listener_pb2
 
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.events import Enforced, MeshEvent
+from eastgate.control.sites import ProxySite
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server.resources import LISTENER
 from eastgate.envoy.server.store import Store
 from eastgate.mesh import open_requests
-from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.events import Enforced, MeshEvent
 from eastgate.mesh.open_requests import OpenRequestMonitor
-from eastgate.mesh.sites import ProxySite
 from eastgate.settings import Settings
 from tests.faults.worlds import HTTP, allow, reading, sa, world
 

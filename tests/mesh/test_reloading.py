@@ -16,9 +16,9 @@ from prometheus_client import CollectorRegistry
 from eastgate.api.changes import ChangedNames, Changes, changes_between
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import Manifests, read_manifests
+from eastgate.control.metrics import MeshMetrics
 from eastgate.manifests.watching.changes import watch_changes
 from eastgate.mesh import reloading
-from eastgate.mesh.metrics import MeshMetrics
 from eastgate.mesh.reloading import Reloading
 from eastgate.settings import Settings
 from eastgate.source.files import FileSource

@@ -13,8 +13,8 @@ import pytest
 from eastgate import Question
 from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck, Where
 from eastgate.authorizer.deciding import LiveAuthorizer
+from eastgate.control.events import Enforced
 from eastgate.mesh.calls import make_calls
-from eastgate.mesh.events import Enforced
 from eastgate.mesh.why import explain_observation
 from tests.mesh.toystore import GATEWAY, POD, STAFF, ToyStore, received, toy_store
 from tests.programs.oidc_issuer import KEYS, OidcIssuer

@@ -14,10 +14,10 @@ from typing import Any
 
 from eastgate import load
 from eastgate.api.authority import Authority
+from eastgate.control.access_log import Observation
+from eastgate.control.events import Decided, Enforced, MeshEvent, PartlyEnforced
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.languages.jwt import DiscoveredKeys
-from eastgate.mesh.access_log import Observation
-from eastgate.mesh.events import Decided, Enforced, MeshEvent, PartlyEnforced
 from eastgate.mesh.local.connection import Called, HttpRequest, Target
 from eastgate.mesh.local.echo import EchoServer
 from eastgate.mesh.mesh import LocalMesh, MeshOptions

@@ -16,11 +16,11 @@ from eastgate.api.changes import changes_between
 from eastgate.api.questions import Question, QuestionError
 from eastgate.api.reading import Manifests, read_manifests
 from eastgate.cluster import Change, GatewayNamed
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
+from eastgate.control.sites import ProxySite, identity_of, ports_of
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server import Store
-from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.gateways import GatewaySite, gateway_node, ports_of_gateway
-from eastgate.mesh.sites import ProxySite, identity_of, ports_of
 from eastgate.settings import Settings
 from eastgate.unread import Handling
 

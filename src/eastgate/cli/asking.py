@@ -22,7 +22,7 @@ def mesh_option(command: F) -> F:
 
 def ask(name: str, what: str, output: str, **arguments: Any) -> dict[str, Any]:
     """Ask a running mesh. Where it does not answer, say why and exit."""
-    from eastgate.mesh.codes import NO_MESH
+    from eastgate.control.codes import NO_MESH
     from eastgate.mesh.local.control import ControlClient
     from eastgate.mesh.local.errors import LocalMeshError
     from eastgate.mesh.local.rundir import find

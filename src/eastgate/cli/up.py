@@ -119,7 +119,7 @@ def up(
 
 def _run(session: Session, output: str, verbose: bool) -> None:
     from eastgate.api.reading import ManifestError
-    from eastgate.mesh.codes import MESH_NOT_STARTED
+    from eastgate.control.codes import MESH_NOT_STARTED
     from eastgate.mesh.local.errors import LocalMeshError
 
     proxies = 0

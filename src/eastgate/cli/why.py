@@ -23,7 +23,7 @@ from eastgate.regexes import regex
 
 if TYPE_CHECKING:
     from eastgate.api.decisions import Decision
-    from eastgate.mesh.access_log import Observation
+    from eastgate.control.access_log import Observation
     from eastgate.settings import Settings
     from eastgate.unread import Handling
 
@@ -126,8 +126,8 @@ def why(
 
 def _checks(text: str, decision: str | None, output: str) -> list[Mapping[str, Any]]:
     """The records of the authorizer's log; those of one decision, where one is asked for, or exits."""
-    from eastgate.mesh.access_log import find_record
-    from eastgate.mesh.codes import NOT_A_LOG_LINE
+    from eastgate.control.access_log import find_record
+    from eastgate.control.codes import NOT_A_LOG_LINE
 
     records = [record for line in text.splitlines() if (record := find_record(line)) is not None]
     checks = [record for record in records if record.get("eastgate") == "check"]
@@ -183,7 +183,7 @@ def _explain_others(
     output: str,
 ) -> None:
     """Explain lines of proxies that are not ours, and exit, where there are such lines and none of ours."""
-    from eastgate.mesh.access_log import find_record
+    from eastgate.control.access_log import find_record
     from eastgate.reports.why import GivenEnds
 
     lines = [line for line in text.splitlines() if line.strip()]
@@ -215,8 +215,8 @@ def _by_number(line: str | None, last: bool, files: tuple[str, ...], name: str, 
 def _lines(text: str, output: str) -> tuple[list[tuple[str, Observation]], int]:
     """Return the lines that tell of decisions, and how many others there are. Without any of the first, exits."""
     from eastgate.api.questions import QuestionError
-    from eastgate.mesh.access_log import find_record, read_line
-    from eastgate.mesh.codes import NOT_A_LOG_LINE
+    from eastgate.control.access_log import find_record, read_line
+    from eastgate.control.codes import NOT_A_LOG_LINE
     from eastgate.mesh.history import Repeats
 
     source_lines = [line for line in text.splitlines() if line.strip()]

@@ -11,6 +11,7 @@ from typing import Final
 from eastgate.admission.ca_bundles import CaBundleKeeper
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
 from eastgate.cluster.proxies import GATEWAY_CLASS
+from eastgate.control.gateways import gateway_node
 from eastgate.controller.certificates.trust_config_maps import namespaces_with_proxies, write_config_maps
 from eastgate.controller.gateways.names import CONTROLLER_NAME, MANAGED_BY_LABEL, MANAGER
 from eastgate.controller.gateways.parameters import GatewayParameters
@@ -29,7 +30,6 @@ from eastgate.convert.model import Options
 from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
 from eastgate.ir import PolicyRef
 from eastgate.kubernetes import ApiError, JsonObject
-from eastgate.mesh.gateways import gateway_node
 from eastgate.native import NativePlan, NativeWriter, control_plane_of, is_serving, wanted
 from eastgate.source.following import ClusterChanges
 from eastgate.tasks import BackgroundTask, Nudge, run_together

@@ -12,10 +12,10 @@ import msgspec
 from eastgate.authorizer.http_listener import HttpListener
 from eastgate.authorizer.http_server import ServedRequest, ServedResponse
 from eastgate.cluster import World
+from eastgate.control.endpoints import TlsEndpoint
 from eastgate.controller.certificates.server_tls import ServerTls
 from eastgate.controller.proxies.progress import ReplicaReport
 from eastgate.identity import IdentityError, verify_connection
-from eastgate.mesh.endpoints import TlsEndpoint
 
 if TYPE_CHECKING:
     import httpx2

@@ -31,6 +31,11 @@ from eastgate.authorizer.metrics import task_failures
 from eastgate.cluster import World
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
 from eastgate.collection import give_memory_back
+from eastgate.control.access_log import read_record
+from eastgate.control.authorizing import MeshAuthorizer
+from eastgate.control.deciders import Deciders
+from eastgate.control.endpoints import TlsEndpoint
+from eastgate.control.gateways import gateway_identity
 from eastgate.controller.admitting import (
     judge_change,
     mutate_pod,
@@ -61,11 +66,6 @@ from eastgate.envoy.server import AuthenticatedProxy, Metrics
 from eastgate.identity import IdentityError
 from eastgate.ir import ExternalAuthorizer, PolicyRef
 from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
-from eastgate.mesh.access_log import read_record
-from eastgate.mesh.authorizing import MeshAuthorizer
-from eastgate.mesh.deciders import Deciders
-from eastgate.mesh.endpoints import TlsEndpoint
-from eastgate.mesh.gateways import gateway_identity
 from eastgate.native import ForeseenOutcome, NativeMesh, foresee, is_copy, is_source
 from eastgate.reports.invariants.objects import (
     GROUP,

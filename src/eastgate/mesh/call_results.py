@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
+from eastgate.control.access_log import Observation
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, GatewayDestination
 from eastgate.mcp.client import RpcError
 from eastgate.mcp.strict_json import Json
-from eastgate.mesh.access_log import Observation
 from eastgate.mesh.local.connection import Called
 from eastgate.records import dataclass
 

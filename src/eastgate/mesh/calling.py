@@ -8,8 +8,8 @@ import time
 from dataclasses import replace
 from types import TracebackType
 
-from eastgate.mesh.access_log import Observation
-from eastgate.mesh.events import Decided, MeshEvent
+from eastgate.control.access_log import Observation
+from eastgate.control.events import Decided, MeshEvent
 from eastgate.mesh.local.connection import CallConnection, Called, HttpRequest, Target, problem
 from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh

@@ -7,13 +7,22 @@ from dataclasses import asdict
 
 from eastgate.api.auditing import Audited
 from eastgate.api.authority import Authority
+from eastgate.control.access_log import Observation
+from eastgate.control.deciders import DecidedBy, Deciders, caller_name
+from eastgate.control.events import (
+    BrokenChange,
+    Decided,
+    Enforced,
+    MeshEvent,
+    Noted,
+    NotEnforced,
+    PartlyEnforced,
+    Ready,
+)
+from eastgate.control.modes import PortMode
 from eastgate.diagnostics import render_all
 from eastgate.diagnostics.printable import composed, printable
 from eastgate.dialects import registered
-from eastgate.mesh.access_log import Observation
-from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name
-from eastgate.mesh.events import BrokenChange, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
-from eastgate.mesh.modes import PortMode
 
 _SHOWN = 8  # names of workloads in a line
 

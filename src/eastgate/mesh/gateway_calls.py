@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from eastgate.api.questions import Question
+from eastgate.control.access_log import Observation
+from eastgate.control.gateways import find_destination
 from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.ir.fields import each_header
 from eastgate.mcp.client import CallOutcome, Post, PostAnswer, converse, list_tools, make_request
 from eastgate.mcp.messages import NAMED, read_messages
 from eastgate.mcp.problems import BadMessage
 from eastgate.mcp.strict_json import Json
-from eastgate.mesh.access_log import Observation
 from eastgate.mesh.call_results import CallResult, McpResult
 from eastgate.mesh.calling import Client, make_call
 from eastgate.mesh.gateway_entrances import GatewayEntrance, entrances, tls_of
-from eastgate.mesh.gateways import find_destination
 from eastgate.mesh.local.connection import HttpRequest
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.records import dataclass

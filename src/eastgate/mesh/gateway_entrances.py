@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from eastgate.api.questions import BAD_ATTRIBUTE, BAD_DESTINATION, NOT_DECLARED, Question, QuestionError, ends
 from eastgate.cluster import GATEWAY_GROUP, Gateway, Listener, Route, World
+from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
 from eastgate.gateway import ListenerGroup
 from eastgate.gateway.certificates import listener_certificates
 from eastgate.gateway.hostnames import comparable, hostnames_of
 from eastgate.gateway.model import rules_of
 from eastgate.ir.hosts import comparable_host
 from eastgate.mesh.calling import Client
-from eastgate.mesh.gateways import GatewaySite, gateway_node, ports_of_gateway
 from eastgate.mesh.local.connection import Target
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.records import dataclass

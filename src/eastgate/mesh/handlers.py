@@ -9,17 +9,17 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict, fields
 
 from eastgate.api.questions import Question, QuestionError
+from eastgate.control.access_log import Observation, find_record, read_line
+from eastgate.control.codes import NO_NUMBER
+from eastgate.control.events import MeshEvent
+from eastgate.control.gateways import GatewaySite, gateway_identity
+from eastgate.control.sites import ProxySite, identity_of
 from eastgate.envoy.server.status import ProxyStatus
-from eastgate.mesh.access_log import Observation, find_record, read_line
 from eastgate.mesh.call_results import CallResult, McpResult
 from eastgate.mesh.calls import McpRequest, make_calls
-from eastgate.mesh.codes import NO_NUMBER
 from eastgate.mesh.event_text import EventText
-from eastgate.mesh.events import MeshEvent
-from eastgate.mesh.gateways import GatewaySite, gateway_identity
 from eastgate.mesh.local.control import ControlFailed, Handler, Message
 from eastgate.mesh.mesh import LocalMesh, policies_at
-from eastgate.mesh.sites import ProxySite, identity_of
 from eastgate.mesh.why import Explain, explain_observation
 
 _MOST_QUEUED = 10_000

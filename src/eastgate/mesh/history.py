@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from eastgate.mesh.access_log import Observation
+from eastgate.control.access_log import Observation
 
 _KEPT = 10_000
 _KEPT_SOURCES = 10_000

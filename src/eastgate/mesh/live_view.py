@@ -13,15 +13,24 @@ from rich.table import Table
 from rich.text import Text
 
 from eastgate.api.auditing import Would
+from eastgate.control.access_log import Observation, would_be
+from eastgate.control.deciders import DecidedBy
+from eastgate.control.events import (
+    BrokenChange,
+    Decided,
+    Enforced,
+    MeshEvent,
+    Noted,
+    NotEnforced,
+    PartlyEnforced,
+    Ready,
+)
+from eastgate.control.modes import PortMode
 from eastgate.diagnostics.printable import printable
-from eastgate.mesh.access_log import Observation, would_be
-from eastgate.mesh.deciders import DecidedBy
 from eastgate.mesh.event_text import EventText, describe_call, describe_size, format_milliseconds
-from eastgate.mesh.events import BrokenChange, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.history import Repeats
 from eastgate.mesh.local.rundir import DEFAULT_NAME
 from eastgate.mesh.mesh import LocalMesh
-from eastgate.mesh.modes import PortMode
 from eastgate.records import dataclass
 
 _MOST_ROWS = 200  # rows

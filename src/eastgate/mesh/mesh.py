@@ -22,6 +22,26 @@ from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
 from eastgate.cluster import Change
 from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.cluster.targets import GatewayNamed
+from eastgate.control.access_log import UNREACHABLE, read_record
+from eastgate.control.authorizing import MeshAuthorizer
+from eastgate.control.certificates import Certificates
+from eastgate.control.closures import Closure
+from eastgate.control.endpoints import UnixEndpoint
+from eastgate.control.enforcement import AuthorizerSockets, Enforcement, SiteChange
+from eastgate.control.events import (
+    Decided,
+    Enforced,
+    MeshEvent,
+    Noted,
+    NotEnforced,
+    OnEvent,
+    PartlyEnforced,
+    Ready,
+)
+from eastgate.control.gateways import GatewaySite, gateway_identity, gateway_node, ports_of_gateway
+from eastgate.control.metrics import MeshMetrics
+from eastgate.control.modes import PortMode, changed_modes, mode_of
+from eastgate.control.sites import ProxySite, identity_of, ports_of
 from eastgate.diagnostics.printable import printable
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
@@ -36,33 +56,13 @@ from eastgate.identity import BundlesChanged, EmbeddedCa, Lifetimes, Svid, SvidS
 from eastgate.ir import ExternalAuthorizer, Is, OneOf, at_port
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.spiffe import trust_domain_of
-from eastgate.mesh.access_log import UNREACHABLE, read_record
-from eastgate.mesh.authorizing import MeshAuthorizer
-from eastgate.mesh.certificates import Certificates
-from eastgate.mesh.closures import Closure
-from eastgate.mesh.endpoints import UnixEndpoint
-from eastgate.mesh.enforcement import AuthorizerSockets, Enforcement, SiteChange
-from eastgate.mesh.events import (
-    Decided,
-    Enforced,
-    MeshEvent,
-    Noted,
-    NotEnforced,
-    OnEvent,
-    PartlyEnforced,
-    Ready,
-)
-from eastgate.mesh.gateways import GatewaySite, gateway_identity, gateway_node, ports_of_gateway
 from eastgate.mesh.history import History
 from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.local.guard import Guard
 from eastgate.mesh.local.rundir import DEFAULT_NAME, RunDir
-from eastgate.mesh.metrics import MeshMetrics
-from eastgate.mesh.modes import PortMode, changed_modes, mode_of
 from eastgate.mesh.open_requests import OpenRequestMonitor
 from eastgate.mesh.proxies import Proxies
-from eastgate.mesh.sites import ProxySite, identity_of, ports_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.source.files import points_at_gateways, unread_at_proxies

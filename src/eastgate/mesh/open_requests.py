@@ -18,14 +18,14 @@ from typing import Any
 
 from eastgate.api.crossings import LiveQuestion
 from eastgate.api.questions import EntryPoint, Question, QuestionError, arrivals
+from eastgate.control.deciders import caller_name
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnforced, Ready
+from eastgate.control.gateways import find_destination
 from eastgate.envoy.config.matching import NO_NAME, NOBODY
 from eastgate.envoy.config.values import noted_values
 from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request
 from eastgate.ir.attributes import BACKEND, MCP_METHOD, MCP_TOOL, PORT, Attribute
-from eastgate.mesh.deciders import caller_name
-from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnforced, Ready
-from eastgate.mesh.gateways import find_destination
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import CallerCell
 

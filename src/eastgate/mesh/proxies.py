@@ -6,17 +6,17 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from eastgate.control.events import Noted, OnEvent
+from eastgate.control.metrics import MeshMetrics
 from eastgate.diagnostics.printable import printable
 from eastgate.envoy.config.bootstrap import bootstrap
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server.tokens import Tokens
-from eastgate.mesh.events import Noted, OnEvent
 from eastgate.mesh.local.echo import EchoServer
 from eastgate.mesh.local.envoy import EnvoyProcess
 from eastgate.mesh.local.guard import Guard
 from eastgate.mesh.local.rundir import RunDir
 from eastgate.mesh.local.supervisor import EnvoyGaveUp, Restart, Supervisor
-from eastgate.mesh.metrics import MeshMetrics
 
 _AT_ONCE = 4  # Envoys that are started together
 

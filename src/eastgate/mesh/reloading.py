@@ -14,10 +14,10 @@ from collections.abc import Iterable
 
 from eastgate.api.changes import Changes
 from eastgate.api.reading import Manifests
+from eastgate.control.events import BrokenChange, Noted
 from eastgate.diagnostics import Diagnostic, render_all
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests.watching.changes import stamps, watch_changes
-from eastgate.mesh.events import BrokenChange, Noted
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.records import dataclass
 from eastgate.source.files import FileReading, FileSource, PendingFiles

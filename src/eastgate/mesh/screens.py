@@ -9,16 +9,16 @@ from typing import IO, Protocol
 from rich.console import Console
 
 from eastgate.api.questions import Question, QuestionError
+from eastgate.control.events import Decided, MeshEvent, Noted
+from eastgate.control.gateways import GatewaySite, gateway_identity
+from eastgate.control.sites import ProxySite, identity_of
 from eastgate.diagnostics.printable import composed, json_text, printable
 from eastgate.mesh.event_text import EventText
-from eastgate.mesh.events import Decided, MeshEvent, Noted
-from eastgate.mesh.gateways import GatewaySite, gateway_identity
 from eastgate.mesh.handlers import application_of, policies_behind, status_of
 from eastgate.mesh.history import Repeats
 from eastgate.mesh.live_view import LiveView, workload_table
 from eastgate.mesh.local.rundir import DEFAULT_NAME
 from eastgate.mesh.mesh import LocalMesh, policies_at
-from eastgate.mesh.sites import ProxySite, identity_of
 
 _LOG_WIDTH = 140
 _MOST_TRIES = 200

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import field
 
 from eastgate.api.authority import Authority
+from eastgate.control.events import MeshEvent, Noted, OnEvent
+from eastgate.control.sites import ports_of
 from eastgate.diagnostics import did_you_mean
 from eastgate.identity import IdentityError
 from eastgate.mesh.event_text import EventText
-from eastgate.mesh.events import MeshEvent, Noted, OnEvent
 from eastgate.mesh.handlers import Handlers
 from eastgate.mesh.local.control import ControlServer
 from eastgate.mesh.local.errors import LocalMeshError
@@ -20,7 +21,6 @@ from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.reloading import Reloading
 from eastgate.mesh.scraping import serve_metrics
 from eastgate.mesh.screens import Screen
-from eastgate.mesh.sites import ports_of
 from eastgate.mesh.why import Explain
 from eastgate.records import dataclass
 from eastgate.settings import Settings

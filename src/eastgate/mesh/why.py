@@ -8,15 +8,15 @@ from eastgate.api.auditing import Audited
 from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import NOT_DECLARED, Question, QuestionError
+from eastgate.control.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, rule_of
+from eastgate.control.deciders import DecidedBy, Deciders, caller_name, describe_handshake
+from eastgate.control.destinations import Destinations
+from eastgate.control.gateways import gateway_of
 from eastgate.diagnostics.printable import printable
 from eastgate.envoy.plan.decisions import UNOPPOSED_NAME, end_of, name_of, policy_name
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE
 from eastgate.ir import Request, is_network
 from eastgate.ir.attributes import query
-from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, rule_of
-from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name, describe_handshake
-from eastgate.mesh.destinations import Destinations
-from eastgate.mesh.gateways import gateway_of
 from eastgate.records import dataclass
 from eastgate.regexes import regex
 

@@ -6,11 +6,11 @@ import asyncio
 from copy import deepcopy
 from typing import Any
 
+from eastgate.control.capturing import capture_of
 from eastgate.controller.proxies.progress import ProgressState, ReplicaReport
 from eastgate.controller.proxies.sites import sidecar_site
 from eastgate.controller.status.programmed import programmed, progress_at
 from eastgate.envoy.config.inbound_port import ANY_PORT
-from eastgate.mesh.capturing import capture_of
 from tests.controller.proxies.pods import Plain, authority, pod
 from tests.controller.proxies.test_control import Proxy, _proxy, _replica, _until
 from tests.envoy.server.client import run

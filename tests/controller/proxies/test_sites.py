@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate.api.authority import Authority
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.sites import ProxySite
 from eastgate.controller.proxies.sites import Sites, bound_site, gateway_site, proxies_of, sidecar_site
 from eastgate.envoy.server import ENDPOINTS, Store
-from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.sites import ProxySite
 from tests.controller.proxies.pods import (
     Plain,
     authority,

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eastgate import Authority, Settings
+from eastgate.control.access_log import Observation
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.mcp.sessions import wrap_session
-from eastgate.mesh.access_log import Observation
 from eastgate.mesh.local.connection import CallConnection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from eastgate import Authority, ManifestError, Settings
-from eastgate.mesh.gateways import find_destination
+from eastgate.control.gateways import find_destination
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.bench import GatewayAnswer, GatewayBench
 from tests.differential.gateways.judging import difference, known

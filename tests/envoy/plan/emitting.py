@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from eastgate import Authority, Question
+from eastgate.control.sites import KnownIdentities
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
 from eastgate.envoy.plan import PortPlan, plan_port
 from eastgate.envoy.server.resources import XdsResource
-from eastgate.mesh.sites import KnownIdentities
 from tests.differential.asking import Ask
 from tests.differential.judging import expected_name, outcomes
 from tests.envoy.plan.interpreter import Interpreter, Said, Sent

@@ -11,14 +11,14 @@ from google.protobuf.any_pb2 import Any
 
 from eastgate import load
 from eastgate.cluster.targets import GatewayNamed
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.gateways import GatewaySite, ports_of_gateway
+from eastgate.control.sites import ProxySite, ports_of
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.secrets import certificate_secret, client_ca_secret, trust_secret
 from eastgate.envoy.server.resources import CLUSTER, EXTENSION, VALIDATED_ONCE, XdsResource
 from eastgate.envoy.server.respelling import respell
 from eastgate.envoy.server.store import Store
-from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.gateways import GatewaySite, ports_of_gateway
-from eastgate.mesh.sites import ProxySite, ports_of
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from eastgate.cluster import GATEWAY_GROUP, Gateway, Listener, Route, World
+from eastgate.control.gateways import ports_of_gateway
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.gateways.names import RESERVED_PORTS
 from eastgate.controller.gateways.unsupported import unsupported_parts
@@ -22,7 +23,6 @@ from eastgate.gateway.attachment import (
     share_hostname,
 )
 from eastgate.gateway.certificates import CertificateProblem, client_authorities, listener_certificates
-from eastgate.mesh.gateways import ports_of_gateway
 from eastgate.records import dataclass
 
 LISTENER_CONDITIONS: Final = ("Accepted", "Programmed", "ResolvedRefs", "Conflicted")

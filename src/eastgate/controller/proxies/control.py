@@ -17,6 +17,13 @@ import grpc
 from prometheus_client import CollectorRegistry
 
 from eastgate.api.authority import Authority
+from eastgate.control.certificates import Certificates
+from eastgate.control.closures import Closure
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.events import MeshEvent
+from eastgate.control.gateways import gateway_identity
+from eastgate.control.metrics import MeshMetrics
+from eastgate.control.sites import ProxySite, identity_of
 from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.membership import GATEWAY_PREFIX, split_proxy
 from eastgate.controller.proxies.progress import ReplicaReport
@@ -41,13 +48,6 @@ from eastgate.envoy.server import (
     Store,
 )
 from eastgate.identity import BundlesChanged, IdentityError, Svid, SvidSource
-from eastgate.mesh.certificates import Certificates
-from eastgate.mesh.closures import Closure
-from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.events import MeshEvent
-from eastgate.mesh.gateways import gateway_identity
-from eastgate.mesh.metrics import MeshMetrics
-from eastgate.mesh.sites import ProxySite, identity_of
 
 _LOG = logging.getLogger(__name__)
 _NO_CERTIFICATE: Final = "a workload without a certificate"

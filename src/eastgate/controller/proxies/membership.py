@@ -10,8 +10,8 @@ from typing import Final
 
 from eastgate.cluster import Workload, World
 from eastgate.cluster.proxies import gateway_of_pod
+from eastgate.control.gateways import gateway_node
 from eastgate.envoy.server.authentication import AuthenticatedProxy, AuthenticationError
-from eastgate.mesh.gateways import gateway_node
 from eastgate.records import dataclass
 
 GATEWAY_PREFIX: Final = gateway_node("", "").removesuffix("/")

@@ -23,14 +23,14 @@ from eastgate.cluster.proxies import (
     proxy_presence,
 )
 from eastgate.cluster.targets import GatewayNamed, PodsMatching
+from eastgate.control.capturing import pod_site
+from eastgate.control.enforcement import NOT_ROUTING, SiteChange
+from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
+from eastgate.control.sites import ProxySite, ports_of
 from eastgate.controller.gateways.names import RESERVED_PORTS
 from eastgate.controller.proxies.membership import GATEWAY_PREFIX
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.ir.labels import Operator, Requirement, Selector
-from eastgate.mesh.capturing import pod_site
-from eastgate.mesh.enforcement import NOT_ROUTING, SiteChange
-from eastgate.mesh.gateways import GatewaySite, gateway_node, ports_of_gateway
-from eastgate.mesh.sites import ProxySite, ports_of
 
 _Site = TypeVar("_Site", ProxySite, GatewaySite)
 _OF_GATEWAYS: Final = Selector.of(expressions=[Requirement(GATEWAY_LABEL, Operator.EXISTS)])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from eastgate.control.closures import Closure
+from eastgate.control.enforcement import Enforcement
 from eastgate.controller.proxies.progress import (
     AppliedPolicy,
     ClosedPort,
@@ -25,8 +27,6 @@ from eastgate.envoy.server import (
     Settled,
 )
 from eastgate.ir.levels import at_port, rules_at
-from eastgate.mesh.closures import Closure
-from eastgate.mesh.enforcement import Enforcement
 
 
 class ProgressTracker:

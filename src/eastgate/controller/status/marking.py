@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from eastgate.api.authority import Authority
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import Everything
+from eastgate.control.gateways import gateway_of
 from eastgate.controller.proxies.progress import AppliedPolicy, MeshReport, ProxyReport
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
-from eastgate.mesh.gateways import gateway_of
 
 
 def changed_policies(before: MeshReport, after: MeshReport, authority: Authority) -> set[PolicyRef]:

@@ -21,16 +21,16 @@ from eastgate.authorizer.deciding import CheckOptions, ExternalServices, LiveAut
 from eastgate.authorizer.grpc_checks import check_of, reply_of, source_of_principal
 from eastgate.authorizer.http_server import HttpServer, ServedRequest, ServedResponse
 from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
+from eastgate.control.access_log import AUTHORIZER
+from eastgate.control.check_thread import CheckThread
+from eastgate.control.endpoints import AuthorizerEndpoint
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.gateways import find_destination
 from eastgate.envoy.authz.server import CheckReply, ReceivedCheck
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.envoy.config.tokens import CARRIER
 from eastgate.ir.attributes import BACKEND, PORT, SNI
 from eastgate.ir.hosts import comparable_sni
-from eastgate.mesh.access_log import AUTHORIZER
-from eastgate.mesh.check_thread import CheckThread
-from eastgate.mesh.endpoints import AuthorizerEndpoint
-from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.gateways import find_destination
 from eastgate.regexes import regex
 
 _GRACE = 1.0  # seconds

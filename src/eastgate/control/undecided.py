@@ -11,14 +11,14 @@ from eastgate.api.authority import Authority
 from eastgate.cluster import World
 from eastgate.cluster.points import DeadEnd
 from eastgate.cluster.targets import GatewayNamed
+from eastgate.control.closures import Closure
+from eastgate.control.gateway_tls import why_closed
+from eastgate.control.gateways import gateway_of
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.envoy.plan import Inexpressible, PortPlan
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.envoy.plan.gateway import GatewayPlan
 from eastgate.gateway import ListenerGroup
-from eastgate.mesh.closures import Closure
-from eastgate.mesh.gateway_tls import why_closed
-from eastgate.mesh.gateways import gateway_of
 
 
 def describe_inexpressible(node: str, plan: PortPlan, refused: Inexpressible) -> Closure:

@@ -12,9 +12,9 @@ from typing import Any
 
 from eastgate.api.auditing import Would
 from eastgate.api.questions import QuestionError
+from eastgate.control.codes import NO_DECISION, NOT_A_LOG_LINE
 from eastgate.envoy.config.matching import NO_NAME, NOBODY
 from eastgate.envoy.plan.decisions import ASK, CLOSED_BY, NO_AUDIT, end_of
-from eastgate.mesh.codes import NO_DECISION, NOT_A_LOG_LINE
 from eastgate.records import dataclass
 
 AUTHORIZER = "authorizer"  # the decider of what it decided without saying by which rule

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from eastgate.control.endpoints import AuthorizerEndpoint
 from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
 from eastgate.envoy.authz.threads import answer_on_thread
-from eastgate.mesh.endpoints import AuthorizerEndpoint
 
 _THREADS: Final = 16
 _MOST_OPEN: Final = 1040  # checks, those that are being decided among them

@@ -13,9 +13,9 @@ import grpc
 import pytest
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 
+from eastgate.control.check_thread import CheckThread
+from eastgate.control.endpoints import UnixEndpoint
 from eastgate.envoy.authz.server import CheckReply, ReceivedCheck
-from eastgate.mesh.check_thread import CheckThread
-from eastgate.mesh.endpoints import UnixEndpoint
 from tests.patience import PATIENCE
 
 Answer = Callable[[ReceivedCheck], CheckReply]

@@ -18,6 +18,8 @@ from eastgate.api.questions import Question, QuestionError
 from eastgate.cluster import GATEWAY_NAME_LABEL, PodsAcross, PodsMatching, Workload
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction, NetworkEnd
+from eastgate.control.gateways import GatewaySite, gateway_identity
+from eastgate.control.sites import ProxySite, identity_of
 from eastgate.engine.compiled import Program
 from eastgate.envoy.plan import PortPlan, plan_port
 from eastgate.envoy.plan.decisions import (
@@ -34,8 +36,6 @@ from eastgate.envoy.plan.decisions import (
 from eastgate.ir import UNOPPOSED, Computed, InNetwork, Is, Labelled, Origin, PolicyRef, Predicate, Refusal
 from eastgate.ir.attributes import ADDRESS, PACKET_SOURCE, PORT, PORT_NAME, SOURCE_NAMESPACE, Attribute
 from eastgate.ir.labels import Selector
-from eastgate.mesh.gateways import GatewaySite, gateway_identity
-from eastgate.mesh.sites import ProxySite, identity_of
 from eastgate.symbolic.callers import (
     AccountsIn,
     AnonymousCell,

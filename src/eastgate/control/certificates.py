@@ -6,11 +6,11 @@ import ssl
 from collections.abc import Callable, Iterable
 from types import TracebackType
 
+from eastgate.control.events import Noted, OnEvent
+from eastgate.control.metrics import MeshMetrics
 from eastgate.diagnostics.printable import printable
 from eastgate.identity import EmbeddedCa, Rotation, Svid, SvidSource, TrustBundles, client_context
 from eastgate.ir.spiffe import trust_domain_of
-from eastgate.mesh.events import Noted, OnEvent
-from eastgate.mesh.metrics import MeshMetrics
 from eastgate.settings import Settings
 from eastgate.symbolic.names import MeshNames
 

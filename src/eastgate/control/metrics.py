@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 from eastgate.api.auditing import Would
 from eastgate.authorizer.metrics import task_failures
-from eastgate.mesh.access_log import Observation, rule_of, would_be
-from eastgate.mesh.closures import Closure
+from eastgate.control.access_log import Observation, rule_of, would_be
+from eastgate.control.closures import Closure
 
 
 class MeshMetrics:

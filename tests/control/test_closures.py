@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from eastgate.control import closures as closures_module
+from eastgate.control.closures import TRUST, Closing, Closures
 from eastgate.envoy.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, ResourceKey, XdsResource
 from eastgate.envoy.server.status import ResourceRejection, ResourceState, ResourceStatus
-from eastgate.mesh import closures as closures_module
-from eastgate.mesh.closures import TRUST, Closing, Closures
 
 NODE, PORT = "shop/cart", 80
 CLOSING = Closing(XdsResource(LISTENER, "connections/80", b"closed"), (LISTENER, "inbound/80"), (EXTENSION, "80/audit"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.mesh.access_log import read_record
+from eastgate.control.access_log import read_record
 from eastgate.mesh.mesh import LocalMesh
 
 _LINE = {"eastgate": "request", "workload": "shop/cart", "port": 8080, "peer": "none", "source": "127.0.0.1:1"}

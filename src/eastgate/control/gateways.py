@@ -10,13 +10,13 @@ from eastgate.api.questions import ends
 from eastgate.cluster import Backend, Gateway, World, service_account_id
 from eastgate.cluster.points import Point
 from eastgate.cluster.targets import GatewayNamed
+from eastgate.control.sites import ProxySite, endpoints_of
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.clusters import Upstream
 from eastgate.envoy.config.gateway_routes import ExternalHost, Leg
 from eastgate.envoy.plan.gateway import GatewayDestination, GatewayPlan, plan_gateway_port
 from eastgate.gateway import ListenerGroup, RoutingTable
 from eastgate.ir import Layer
-from eastgate.mesh.sites import ProxySite, endpoints_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 

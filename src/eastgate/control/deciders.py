@@ -9,14 +9,14 @@ from weakref import WeakKeyDictionary
 from eastgate.api.auditing import Audited
 from eastgate.api.authority import Authority
 from eastgate.cluster.points import Direction, Point
+from eastgate.control.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, WouldBe, would_be
+from eastgate.control.destinations import Destinations, dead_end_of
 from eastgate.diagnostics.spans import Span
 from eastgate.engine.compiled import Program
 from eastgate.envoy.plan.decisions import end_of, isolated_by, name_of, policy_name, ref_of
 from eastgate.envoy.plan.fields import UNCLEAR
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, GatewayDestination
 from eastgate.ir import REFUSED_HOST, REFUSED_SPELLING, Origin, Unroutable, in_force, rules_of
-from eastgate.mesh.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, WouldBe, would_be
-from eastgate.mesh.destinations import Destinations, dead_end_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.names import MeshNames

@@ -14,12 +14,12 @@ import pytest
 
 from eastgate.authorizer.checks import Body, ProxyCheck
 from eastgate.authorizer.external import ExternalAuthorizers
+from eastgate.control.authorizing import MeshAuthorizer, _with_notes
+from eastgate.control.endpoints import TlsEndpoint
+from eastgate.control.gateways import gateway_identity
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.identity import EmbeddedCa, client_context, server_context
-from eastgate.mesh.authorizing import MeshAuthorizer, _with_notes
-from eastgate.mesh.endpoints import TlsEndpoint
-from eastgate.mesh.gateways import gateway_identity
 from tests.loops import LOOPS, run_on
 from tests.mesh.toystore import ToyStore, toy_store
 from tests.programs.processes import free_port

@@ -7,12 +7,12 @@ from types import MappingProxyType
 from typing import Final
 
 from eastgate.cluster import GATEWAY_NAME_LABEL, Service, Workload, World
+from eastgate.control.gateways import gateway_identity
+from eastgate.control.sites import ProxySite, identity_of, ports_of
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_port import ANY_PORT, Capture
 from eastgate.envoy.config.outbound_capture import CapturedAccount, CapturedOutbound, CapturedService, join_accounts
 from eastgate.envoy.config.probes import PROBE_PORT
-from eastgate.mesh.gateways import gateway_identity
-from eastgate.mesh.sites import ProxySite, identity_of, ports_of
 from eastgate.settings import Settings
 
 _NO_GATEWAYS: Final[Mapping[str, Collection[int]]] = MappingProxyType({})

@@ -7,9 +7,9 @@ from dataclasses import field
 from typing import TypeAlias
 
 from eastgate.api.changes import ChangedNames
+from eastgate.control.access_log import Observation
+from eastgate.control.modes import PortMode
 from eastgate.diagnostics import Diagnostic
-from eastgate.mesh.access_log import Observation
-from eastgate.mesh.modes import PortMode
 from eastgate.records import dataclass
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.api.authority import load
+from eastgate.control.modes import PortMode, changed_modes, mode_of
 from eastgate.ir import (
     ALWAYS,
     NEVER,
@@ -30,7 +31,6 @@ from eastgate.ir import (
     Step,
 )
 from eastgate.ir.attributes import PORT
-from eastgate.mesh.modes import PortMode, changed_modes, mode_of
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.modes import modes, summary
 from tests.mesh.running import SHOP

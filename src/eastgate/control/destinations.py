@@ -8,11 +8,11 @@ from weakref import WeakKeyDictionary
 from eastgate.api.authority import Authority
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import GatewayNamed
+from eastgate.control.access_log import Observation
+from eastgate.control.gateways import gateway_of, ports_of_gateway
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
 from eastgate.envoy.plan.gateway import GatewayDestination, plan_destinations
-from eastgate.mesh.access_log import Observation
-from eastgate.mesh.gateways import gateway_of, ports_of_gateway
 from eastgate.records import dataclass
 
 

@@ -18,6 +18,14 @@ from eastgate.cluster import Change
 from eastgate.cluster.pods import CONTROLLER_KINDS
 from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.collection import no_collection
+from eastgate.control.capturing import capture_of, captured_outbound
+from eastgate.control.closures import TRUST, Closure, Closures, closing_of
+from eastgate.control.gateway_tls import handshakes_of, secrets_of
+from eastgate.control.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway, services_behind
+from eastgate.control.network import NetworkDecisions
+from eastgate.control.outbound import OutboundChange, OutboundResources, difference
+from eastgate.control.sites import KnownIdentities, ProxySite, identity_of
+from eastgate.control.undecided import describe_gateway_closure, describe_inexpressible, describe_unreadable
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.gateway_filters import gateway_resources
@@ -42,14 +50,6 @@ from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.gateway import ListenerGroup
 from eastgate.identity import Svid, TrustBundles
-from eastgate.mesh.capturing import capture_of, captured_outbound
-from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
-from eastgate.mesh.gateway_tls import handshakes_of, secrets_of
-from eastgate.mesh.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway, services_behind
-from eastgate.mesh.network import NetworkDecisions
-from eastgate.mesh.outbound import OutboundChange, OutboundResources, difference
-from eastgate.mesh.sites import KnownIdentities, ProxySite, identity_of
-from eastgate.mesh.undecided import describe_gateway_closure, describe_inexpressible, describe_unreadable
 from eastgate.records import dataclass
 from eastgate.settings import McpDenials, OpenRequests
 from eastgate.symbolic.callers import CallerCell
