@@ -21,7 +21,14 @@ from eastgate.collection import no_collection
 from eastgate.control.capturing import capture_of, captured_outbound
 from eastgate.control.closures import TRUST, Closure, Closures, closing_of
 from eastgate.control.gateway_tls import handshakes_of, secrets_of
-from eastgate.control.gateways import GatewaySite, legs_of, plan_gateway, ports_of_gateway, services_behind
+from eastgate.control.gateways import (
+    GatewaySite,
+    gateway_identity,
+    legs_of,
+    plan_gateway,
+    ports_of_gateway,
+    services_behind,
+)
 from eastgate.control.network import NetworkDecisions
 from eastgate.control.outbound import OutboundChange, OutboundResources, difference
 from eastgate.control.sites import KnownIdentities, ProxySite, identity_of
@@ -349,6 +356,13 @@ class Enforcement:
         return opened
 
     # Certificates
+
+    def identity_of(self, node: str) -> str | None:
+        """Return the identity of a proxy; None where it has none, or is gone."""
+        if node in self.gateways:
+            return gateway_identity(self.gateways[node].gateway, self.authority.settings)
+        workload = self.authority.world.workloads.get(node)
+        return identity_of(workload, self.authority.settings) if workload is not None else None
 
     def put_svid(self, node: str, svid: Svid) -> None:
         """Publish the SVID of a workload."""

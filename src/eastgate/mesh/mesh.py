@@ -38,10 +38,11 @@ from eastgate.control.events import (
     PartlyEnforced,
     Ready,
 )
-from eastgate.control.gateways import GatewaySite, gateway_identity, gateway_node, ports_of_gateway
+from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
 from eastgate.control.metrics import MeshMetrics
 from eastgate.control.modes import PortMode, changed_modes, mode_of
 from eastgate.control.sites import ProxySite, identity_of, ports_of
+from eastgate.control.svids import ProxySvids
 from eastgate.diagnostics.printable import printable
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
@@ -52,7 +53,7 @@ from eastgate.envoy.server.server import AdsServer
 from eastgate.envoy.server.status import ResourceState
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
-from eastgate.identity import BundlesChanged, EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
+from eastgate.identity import EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
 from eastgate.ir import ExternalAuthorizer, Is, OneOf, at_port
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.spiffe import trust_domain_of
@@ -114,7 +115,6 @@ class LocalMesh:
         self.history = History()
         self._unreachable: deque[object] = deque(maxlen=_REMEMBERED)
         self._reported_unread: tuple[str, ...] = ()
-        self._held: dict[str, str] = {}  # the identities whose SVIDs proxies have
         self.is_behind = False
         """Whether a change is decided by that is not enforced everywhere, because enforcing it failed."""
         self.settings = (settings or Settings()).enforced()
@@ -149,7 +149,6 @@ class LocalMesh:
         self.certificates = await self._stack.enter_async_context(
             Certificates(source, self.settings, self.metrics, self.emit, self._on_renewed)
         )
-        self._stack.callback(source.watch(self._on_source_change))
         sockets = AuthorizerSockets(self.rundir.socket("authorizer"), self.rundir.socket("tools"))
         self.enforcement = Enforcement(
             authority,
@@ -158,6 +157,8 @@ class LocalMesh:
             tokens=self.options.tokens,
             authorizer=sockets,
         )
+        self._svids = ProxySvids(self.enforcement, self.certificates)
+        self._stack.callback(source.watch(self._svids.follow_source))
         external = ExternalAuthorizers(self._address_of_authorizer)
         self._stack.callback(external.close)
         self.authorizer = await self._stack.enter_async_context(
@@ -333,7 +334,10 @@ class LocalMesh:
 
         `before` are the revisions of what proxies had; the ports of the `new` ones are waited for.
         """
-        await self._publish_svids(new)
+        gone = {*before} - {*self.nodes}
+        asked = await self._svids.publish(self.nodes, gone, anew=new)
+        for error in filter(None, asked.values()):
+            raise error
         nodes: dict[str, ProxySite | GatewaySite] = {**self.sites, **self.gateways}
         await self.proxies.run(nodes)
         updated = tuple(sorted(node for node in nodes if self.store.revision(node) != before.get(node)))
@@ -347,19 +351,6 @@ class LocalMesh:
         }
         await wait_until_listening(wanted, timeout)
         return updated
-
-    async def _publish_svids(self, new: Collection[str]) -> None:
-        """Publish the SVIDs of proxies that are new or have another identity; release what nobody has."""
-        before = {*self._held.values()}
-        self._held = {node: identity for node, identity in self._held.items() if node in self.nodes}
-        for node in self.nodes:
-            identity = str(self._identity_of(node))
-            if node in new or self._held.get(node) != identity:
-                self.enforcement.put_svid(node, await self.certificates.hold(identity))
-                self.enforcement.put_trust(node, self.certificates.bundles)
-                self._held[node] = identity
-        for unused in before - {*self._held.values()}:
-            await self.certificates.release(unused)
 
     def _address_of_authorizer(self, authorizer: ExternalAuthorizer) -> ServiceAddress | None:
         """Return where an external authorizer is reached: the application of a pod behind its Service."""
@@ -377,12 +368,6 @@ class LocalMesh:
     def _bind(self, ports: Iterable[int]) -> dict[int, int]:
         """Return the port to open for each of these."""
         return {port: bound.port for port, bound in self._addresses.bind_ports(ports).items()}
-
-    def _identity_of(self, node: str) -> str | None:
-        """Return the identity of a proxy."""
-        if node in self.gateways:
-            return gateway_identity(self.gateways[node].gateway, self.settings)
-        return identity_of(self.authority.world.workloads[node], self.settings)
 
     async def _settle(self, nodes: Collection[str], timeout: float) -> None:
         """Wait until these proxies have acknowledged everything, including the ports that open again."""
@@ -464,15 +449,8 @@ class LocalMesh:
     # Certificates
 
     def _on_renewed(self, svid: Svid) -> None:
-        for node in self.nodes:
-            if self._identity_of(node) == svid.identity:
-                self.enforcement.put_svid(node, svid)
+        self._svids.renew(svid)
         self.emit(Noted(f"the certificate of {svid.identity} was renewed"))
-
-    def _on_source_change(self, change: object) -> None:
-        if isinstance(change, BundlesChanged):
-            for node in self.nodes:
-                self.enforcement.put_trust(node, self.certificates.bundles)
 
 
 def points_at(workload: str) -> tuple[Point, ...]:

@@ -21,9 +21,9 @@ from eastgate.control.certificates import Certificates
 from eastgate.control.closures import Closure
 from eastgate.control.enforcement import Enforcement
 from eastgate.control.events import MeshEvent
-from eastgate.control.gateways import gateway_identity
 from eastgate.control.metrics import MeshMetrics
-from eastgate.control.sites import ProxySite, identity_of
+from eastgate.control.sites import ProxySite
+from eastgate.control.svids import ProxySvids
 from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.membership import GATEWAY_PREFIX, split_proxy
 from eastgate.controller.proxies.progress import ReplicaReport
@@ -47,7 +47,7 @@ from eastgate.envoy.server import (
     ServerEvent,
     Store,
 )
-from eastgate.identity import BundlesChanged, IdentityError, Svid, SvidSource
+from eastgate.identity import SvidSource
 
 _LOG = logging.getLogger(__name__)
 _NO_CERTIFICATE: Final = "a workload without a certificate"
@@ -94,11 +94,11 @@ class ProxyControl:
         self._source = source
         self.mesh_metrics = MeshMetrics(CollectorRegistry())
         self._certificates = Certificates(
-            source, authority.settings, self.mesh_metrics, _ignore_event, self._on_renewed
+            source, authority.settings, self.mesh_metrics, _ignore_event, lambda svid: self._svids.renew(svid)
         )
+        self._svids = ProxySvids(self.enforcement, self._certificates)
         self.has_begun = False
         """Whether what proxies enforce was computed once."""
-        self._held: dict[str, str] = {}  # identities of nodes whose SVIDs were published
         self._following = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._renewing: asyncio.Task[None] | None = None
@@ -108,7 +108,7 @@ class ProxyControl:
 
     async def __aenter__(self) -> ProxyControl:
         await self._stack.enter_async_context(self._certificates)
-        self._stack.callback(self._source.watch(self._on_source_change))
+        self._stack.callback(self._source.watch(self._svids.follow_source))
         self._stop_logging = self.server.listen(_log_proxy)
         self._stack.callback(self.server.listen(self._on_event))
         self._stack.callback(self.server.listen(self.tracker.on_event))
@@ -239,46 +239,14 @@ class ProxyControl:
 
     # Certificates
 
-    def _identity_of(self, node: str) -> str | None:
-        world, settings = self.enforcement.authority.world, self.enforcement.authority.settings
-        site = self.enforcement.gateways.get(node)
-        if site is not None:
-            return gateway_identity(site.gateway, settings)
-        workload = world.workloads.get(node)
-        return identity_of(workload, settings) if workload is not None else None
-
     async def _publish_secrets(self, nodes: Iterable[str], removed: Iterable[str] = ()) -> None:
         """Publish the SVIDs and bundles of nodes that are new or have another identity; release what nobody has."""
-        before = set(self._held.values())
-        for node in removed:
-            self._held.pop(node, None)
-        for node in nodes:
-            identity = self._identity_of(node)
-            if identity is None or self._held.get(node) == identity:
-                continue
-            try:
-                svid = await self._certificates.hold(identity)
-            except IdentityError as error:
+        for node, error in (await self._svids.publish(nodes, removed)).items():
+            if error is not None:
                 fields = {**_place_of(node), "trouble": _NO_CERTIFICATE}
                 _LOG.error("%s has no certificate: %s", node, error, extra=fields)
-                continue
-            _LOG.info("%s has a certificate again", node, extra={**_place_of(node), "over": _NO_CERTIFICATE})
-            if self._identity_of(node) == identity:
-                self._held[node] = identity
-                self.enforcement.put_svid(node, svid)
-                self.enforcement.put_trust(node, self._source.bundles)
-        for unused in before - set(self._held.values()):
-            await self._certificates.release(unused)
-
-    def _on_renewed(self, svid: Svid) -> None:
-        for node, identity in self._held.items():
-            if identity == svid.identity:
-                self.enforcement.put_svid(node, svid)
-
-    def _on_source_change(self, change: object) -> None:
-        if isinstance(change, BundlesChanged):
-            for node in self._held:
-                self.enforcement.put_trust(node, self._source.bundles)
+            else:
+                _LOG.info("%s has a certificate again", node, extra={**_place_of(node), "over": _NO_CERTIFICATE})
 
 
 class _Preparing:
