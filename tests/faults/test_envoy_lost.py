@@ -78,7 +78,7 @@ async def test_a_layer_that_is_missing_lets_nothing_through(layer: str) -> None:
         mesh.mesh.store.update(SERVER, remove=[(EXTENSION, f"{HTTP}/{layer}")])
         await mesh.mesh.server.wait_settled(SERVER)
         assert await mesh.get("alice", "/api/x") in (500, 0)
-        await mesh.mesh.proxies.run({})
+        await mesh.mesh.proxies.run((), ())
         control_plane, token = mesh.mesh.rundir.socket("control-plane"), mesh.mesh.tokens.issue(SERVER)
         envoy = await EnvoyProcess.start(
             bootstrap(SERVER, control_plane, token), SERVER, on_record=lambda _: None, on_log=lambda _: None

@@ -214,9 +214,7 @@ class LocalMesh:
         """
         began = time.monotonic() if began is None else began
         async with self._changing:
-            with self.authorizer.lock:
-                touched = self.authority.apply(changes)
-            updated = await self._follow(touched.change)
+            updated = await self._apply(changes)
         return self._report_enforced(began, updated, changes.names)
 
     async def replace(self, authority: Authority) -> Enforced | PartlyEnforced:
@@ -224,6 +222,7 @@ class LocalMesh:
         began = time.monotonic()
         async with self._changing:
             updated = await self._begin(authority, _SETTLE_TIMEOUT)
+            self.is_behind = False
         return self._report_enforced(began, updated, ChangedNames())
 
     def _report_enforced(
@@ -270,21 +269,26 @@ class LocalMesh:
             if resource.state is ResourceState.REJECTED:
                 yield f"{node} {short_type(resource.type_url)} {resource.name}"
 
-    async def _follow(self, change: Change) -> tuple[str, ...]:
-        """Enforce what has become of the authority; return the proxies that got something new."""
-        was_behind, self.is_behind = self.is_behind, True
+    async def _apply(self, changes: Changes) -> tuple[str, ...]:
+        """Make changes, and enforce what has become of the authority; return the proxies that got something new.
+
+        Nothing else runs between the two: a proxy is never asked about a workload that is gone.
+        """
+        before = {node: self.store.revision(node) for node in self.nodes}
+        with self.authorizer.lock:
+            touched = self.authority.apply(changes)
+            was_behind, self.is_behind = self.is_behind, True
+            different, placed = SiteChange(), Change()
+            if not was_behind:
+                if touched.change:
+                    sites, gateways, placed = self._place(self.authority)
+                    different = self.enforcement.changes_to(sites, gateways)
+                self.enforcement.follow(different, touched.change | placed)
+                self.enforcement.renew()
         if was_behind:
             updated = await self._begin(self.authority, _SETTLE_TIMEOUT)
         else:
-            before = {node: self.store.revision(node) for node in self.nodes}
-            different, placed = SiteChange(), Change()
-            if change:
-                sites, gateways, placed = await self._place(self.authority)
-                different = self.enforcement.changes_to(sites, gateways)
-            self._federate(self.authority)
-            with self.authorizer.lock:
-                self.enforcement.follow(different, change | placed)
-                self.enforcement.renew()
+            self._federate(key for key in touched.points if isinstance(key, str))
             updated = await self._run(before, different.nodes, _SETTLE_TIMEOUT)
         self.is_behind = False
         return updated
@@ -292,27 +296,26 @@ class LocalMesh:
     async def _begin(self, authority: Authority, timeout: float) -> tuple[str, ...]:
         """Enforce an authority, with everything made anew; return the proxies that got something new."""
         before = {node: self.store.revision(node) for node in self.nodes}
-        sites, gateways, _ = await self._place(authority)
-        self._federate(authority)
         with self.authorizer.lock:
+            sites, gateways, _ = self._place(authority)
             self.authorizer.decide_by(authority)
             self.enforcement.begin(authority, sites, gateways)
+        self._federate(authority.world.workloads)
         return await self._run(before, {*sites, *gateways}, timeout)
 
-    async def _place(self, authority: Authority) -> tuple[dict[str, ProxySite], dict[str, GatewaySite], Change]:
+    def _place(self, authority: Authority) -> tuple[dict[str, ProxySite], dict[str, GatewaySite], Change]:
         """Give addresses to all workloads with an identity, and to Gateways; return their sites, and what changed."""
         world = authority.world
         optional = {key: identity_of(workload, self.settings) for key, workload in world.workloads.items()}
         identities = {key: identity for key, identity in optional.items() if identity is not None}
         of_gateways = {gateway_node(each.namespace, each.name): each for each in world.gateways.values()}
         addresses = self._addresses.assign([*identities, *of_gateways])
-        with self.authorizer.lock:
-            here = {key: addresses[key] for key in identities}
-            change = authority.assign_addresses(here, prove=self.options.by_address)
+        here = {key: addresses[key] for key in identities}
+        change = authority.assign_addresses(here, prove=self.options.by_address)
         sites = {}
         for key in identities:
             bound = self._bind(ports_of(world, world.workloads[key]))
-            apps = {port: await self._find_app(key, port) for port in bound}
+            apps = {port: self._own_app(key, port) or self.proxies.built_in_app(key, port) for port in bound}
             has_app = any(app.partition(":")[0] == key for app in self.options.apps)
             sites[key] = ProxySite(key, addresses[key], bound, apps, calls_out=has_app)
         gateways = {
@@ -325,9 +328,9 @@ class LocalMesh:
         }
         return sites, gateways, change
 
-    def _federate(self, authority: Authority) -> None:
-        """Trust stand-ins for the CAs of the trust domains that policies name."""
-        self.certificates.federate([*self.options.federate, *_foreign_domains(authority, authority.world.workloads)])
+    def _federate(self, workloads: Iterable[str]) -> None:
+        """Trust stand-ins for the CAs of the trust domains that policies name, at these workloads and at Gateways."""
+        self.certificates.federate([*self.options.federate, *_foreign_domains(self.authority, workloads)])
 
     async def _run(self, before: Mapping[str, int], new: Collection[str], timeout: float) -> tuple[str, ...]:
         """Run the proxies that there are now, with their certificates; return those that got something new.
@@ -339,7 +342,8 @@ class LocalMesh:
         for error in filter(None, asked.values()):
             raise error
         nodes: dict[str, ProxySite | GatewaySite] = {**self.sites, **self.gateways}
-        await self.proxies.run(nodes)
+        ports = ((key, port) for key, site in self.sites.items() for port in site.ports)
+        await self.proxies.run(nodes, (each for each in ports if self._own_app(*each) is None))
         updated = tuple(sorted(node for node in nodes if self.store.revision(node) != before.get(node)))
         await self._settle(updated, timeout)
         closed = self.enforcement.closed
@@ -378,9 +382,9 @@ class LocalMesh:
     def _open_ports(self, node: str) -> bool:
         return self.enforcement.accept(node, lambda: self.server.status(node))
 
-    async def _find_app(self, workload: str, port: int) -> SocketAddress:
-        app = self.options.apps.get(f"{workload}:{port}") or self.options.apps.get(workload)
-        return app if app is not None else await self.proxies.start_app(workload, port)
+    def _own_app(self, workload: str, port: int) -> SocketAddress | None:
+        """Return the application of the user behind a port, if there is one."""
+        return self.options.apps.get(f"{workload}:{port}") or self.options.apps.get(workload)
 
     # Watching
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from eastgate.control.events import Noted, OnEvent
@@ -42,19 +42,20 @@ class Proxies:
         self._supervisors: dict[str, Supervisor] = {}
         self._echoes: dict[tuple[str, int], EchoServer] = {}
 
-    async def start_app(self, workload: str, port: int) -> SocketAddress:
-        """Return the address of the built-in application of a port; start it where it does not run yet."""
-        path = self._rundir.socket(f"app {workload} {port}")
-        if (workload, port) not in self._echoes:
-            echo = self._echoes[workload, port] = EchoServer(path, workload, port)
-            await echo.start()
-        return SocketAddress(path)
+    def built_in_app(self, workload: str, port: int) -> SocketAddress:
+        """Return the address of the built-in application of a port."""
+        return SocketAddress(self._rundir.socket(f"app {workload} {port}"))
 
-    async def run(self, nodes: Mapping[str, object]) -> None:
-        """Run an Envoy for each of these workloads, and for no other."""
-        await asyncio.gather(*(self._stop(node) for node in set(self._supervisors) - set(nodes)))
-        for unused in [key for key in self._echoes if key[0] not in nodes]:
+    async def run(self, nodes: Iterable[str], apps: Iterable[tuple[str, int]]) -> None:
+        """Run an Envoy for each of these nodes, the built-in applications of these ports, and nothing else."""
+        wanted, ports = set(nodes), set(apps)
+        await asyncio.gather(*(self._stop(node) for node in set(self._supervisors) - wanted))
+        for unused in [key for key in self._echoes if key not in ports]:
             await self._echoes.pop(unused).stop()
+        for workload, port in sorted(ports - self._echoes.keys()):
+            echo = EchoServer(self.built_in_app(workload, port).host, workload, port)
+            await echo.start()
+            self._echoes[workload, port] = echo
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def start(node: str) -> None:
@@ -65,7 +66,7 @@ class Proxies:
                 self._supervisors[node] = supervisor
                 await supervisor.start()
 
-        await asyncio.gather(*(start(node) for node in nodes if node not in self._supervisors))
+        await asyncio.gather(*(start(node) for node in sorted(wanted - self._supervisors.keys())))
 
     def process(self, node: str) -> EnvoyProcess | None:
         """Return the running Envoy of a workload."""
