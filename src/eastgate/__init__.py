@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from eastgate.api.auditing import Audited as Audited
     from eastgate.api.auditing import Would as Would
     from eastgate.api.authority import Authority as Authority
+    from eastgate.api.authority import from_objects as from_objects
+    from eastgate.api.authority import from_text as from_text
     from eastgate.api.authority import load as load
     from eastgate.api.deciding import Prepared as Prepared
     from eastgate.api.decisions import Decision as Decision
@@ -194,7 +196,7 @@ _NAMES = {
         "run_lint",
         "run_tables",
     ),
-    "api.authority": ("Authority", "load"),
+    "api.authority": ("Authority", "from_objects", "from_text", "load"),
     "api.deciding": ("Prepared",),
     "convert": ("Assumption", "Conversion"),
     "convert.model": ("Written",),

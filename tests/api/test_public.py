@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import io
 import json
 import pickle
 import re
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,6 +66,8 @@ def test_what_the_command_line_does_has_a_public_name() -> None:
         "convert_manifests",
         "describe",
         "explain",
+        "from_objects",
+        "from_text",
         "list_objects",
         "load",
         "make_crds",
@@ -325,3 +329,56 @@ def test_errors_carry_all_diagnostics(tmp_path: Path) -> None:
         eastgate.load(tmp_path)
     assert len(caught.value.diagnostics) == 3
     assert "error[EG" in str(caught.value)
+
+
+# Manifests without files, and one path
+
+POLICY = """
+apiVersion: v1
+kind: Pod
+metadata: {name: cart, namespace: shop, labels: {app: cart}}
+spec: {containers: [{name: c, ports: [{containerPort: 80}]}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: closed, namespace: shop}
+spec: {podSelector: {}}
+"""
+ASKED = eastgate.Question("anonymous", "pod:shop/cart", 80)
+
+
+def test_a_decision_is_true_where_it_allows() -> None:
+    authority = eastgate.from_text(POLICY)
+    assert not authority.decide(ASKED)
+    authority.update(remove=["NetworkPolicy/shop/closed"])
+    assert authority.decide(ASKED)
+
+
+def test_manifests_may_be_a_text_or_objects_and_one_path_may_stand_for_several(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(POLICY)
+    objects = [*yaml.safe_load_all(POLICY)]
+    authorities = [
+        eastgate.load(str(tmp_path)),
+        eastgate.from_text(POLICY),
+        eastgate.from_objects(objects),
+        eastgate.from_objects(iter(objects)),
+        eastgate.Authority(eastgate.read_manifests(str(tmp_path))),
+        eastgate.Authority(eastgate.read_manifests(tmp_path)),
+    ]
+    assert [authority.decide(ASKED).policy for authority in authorities] == [None] * 6
+    assert [[str(policy.ref) for policy in each.policies] for each in authorities] == [
+        ["NetworkPolicy/shop/closed"]
+    ] * 6
+
+
+def test_what_is_no_path_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"^paths: expected files and folders, got StringIO$"):
+        eastgate.read_manifests([io.StringIO(POLICY)])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match=r"^paths: expected files and folders, got StringIO$"):
+        eastgate.read_manifests(io.StringIO(POLICY))
+
+
+def test_errors_of_a_text_have_lines() -> None:
+    with pytest.raises(eastgate.ManifestError) as failed:
+        eastgate.from_text(POLICY.replace("podSelector", "podSelectr"))
+    assert [error.span.line for error in failed.value.diagnostics if error.span is not None] == [10]

@@ -22,6 +22,7 @@ from eastgate.api.reading import (
     Manifests,
     read_manifests,
     read_plain,
+    read_whole_text,
     ref_of_document,
     ref_of_id,
 )
@@ -412,4 +413,32 @@ def load(
     `strict`, `unread` and `live` are those of `Authority`.
     """
     manifests = read_manifests(paths, settings, bounds=Bounds.of(paths, follow=follow, exclude=exclude))
+    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
+
+
+def from_text(
+    text: str,
+    settings: Settings | None = None,
+    keys: KeySource | None = None,
+    *,
+    strict: bool = True,
+    unread: Handling = Handling.ERROR,
+    live: bool = False,
+) -> Authority:
+    """Build an authority on the manifests in a text, in YAML or JSON. Raises ManifestError as `load` does."""
+    manifests = read_whole_text("text", text, settings or Settings())
+    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
+
+
+def from_objects(
+    objects: Iterable[Mapping[str, object]],
+    settings: Settings | None = None,
+    keys: KeySource | None = None,
+    *,
+    strict: bool = True,
+    unread: Handling = Handling.ERROR,
+    live: bool = False,
+) -> Authority:
+    """Build an authority on objects of the Kubernetes API, as client libraries have them. Raises ManifestError."""
+    manifests = read_plain(objects, settings or Settings(), whole=True)
     return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)

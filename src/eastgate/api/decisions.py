@@ -151,6 +151,9 @@ class Decision:
             [(stop, request, decided)],
         )
 
+    def __bool__(self) -> bool:
+        return self.allowed
+
     def __repr__(self) -> str:
         return f"<Decision {self.verdict}: {self.question}>"
 

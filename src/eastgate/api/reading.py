@@ -249,16 +249,26 @@ def _declared(document: Document, settings: Settings, reporter: Reporter) -> Wor
 
 
 def read_manifests(
-    paths: Iterable[str | PathLike[str]],
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
     settings: Settings | None = None,
     *,
     stdin: BinaryIO | None = None,
     on_file: Callable[[int, int], None] | None = None,
     bounds: Bounds | None = None,
 ) -> Manifests:
-    """Read files, folders and `-` (standard input). Never raises for what is in them: see `reporter`."""
+    """Read files, folders and `-` (standard input). Never raises for what is in them: see `reporter`.
+
+    Raises TypeError where something among `paths` is no path, such as an open file.
+    """
     chosen = settings or Settings()
-    reading = read_documents(paths, chosen, stdin=stdin, on_file=on_file, bounds=bounds, skim=True)
+    given = [paths] if isinstance(paths, str | PathLike) else paths
+    if hasattr(given, "readline"):  # an open file is iterable, and its lines are no paths
+        raise TypeError(f"paths: expected files and folders, got {type(given).__name__}")
+    given = list(given)
+    for path in given:
+        if not isinstance(path, str | PathLike):
+            raise TypeError(f"paths: expected files and folders, got {type(path).__name__}")
+    reading = read_documents(given, chosen, stdin=stdin, on_file=on_file, bounds=bounds, skim=True)
     manifests = sort_documents(reading.documents, chosen, reading.reporter, reading.twice)
     manifests.unused += reading.unused
     manifests.excluded = reading.excluded
@@ -294,11 +304,19 @@ def read_documents(
     return reading
 
 
-def read_plain(objects: Sequence[Mapping[str, object]], settings: Settings) -> Manifests:
-    """Read objects of the Kubernetes API that are given as plain data, as the client libraries have them."""
+def read_plain(objects: Iterable[Mapping[str, object]], settings: Settings, *, whole: bool = False) -> Manifests:
+    """Read objects of the Kubernetes API that are given as plain data, as the client libraries have them.
+
+    `whole`: they are all that there is, and policies are looked at beside everything else.
+    """
     content = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1)
-    reading = read_text("update.json", content, positioned=dialects.reads, namespace=settings.namespace)
-    return sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=False)
+    return read_whole_text("update.json", content, settings, whole=whole)
+
+
+def read_whole_text(name: str, text: str, settings: Settings, *, whole: bool = True) -> Manifests:
+    """Read manifests in YAML or JSON. Diagnostics name the text `name`."""
+    reading = read_text(name, text, positioned=dialects.reads, namespace=settings.namespace)
+    return sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=whole)
 
 
 def _says_the_same(first: Document, second: Document) -> bool:

@@ -99,7 +99,7 @@ def _answer_ports(question: Question, authority: Authority) -> PartialAnswer | N
     options = dict.fromkeys(("--port", *(name for _, each in answers if each.depends for name in each.depends.options)))
     deny = (OTHERWISE,) if all(_is_exact(each.depends) for _, each in answers) else ()
     depends = Depends(allow, deny, tuple(allowed.arguments), is_condition=True, options=tuple(options))
-    allowed_by = found.allowed_by or found.decision
+    allowed_by = found.allowed_by if found.allowed_by is not None else found.decision
     return PartialAnswer(denied.decision, Examples(added, None, None, allowed), depends, allowed_by)
 
 

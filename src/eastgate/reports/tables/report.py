@@ -94,9 +94,9 @@ def _result(result: Result) -> dict[str, object]:
         "line": result.span.line,
         "passed": result.passed,
         "problem": result.problem,
-        "verdict": decision.verdict if decision else None,
-        "policy": decision.policy if decision else None,
-        "unconsidered": [met.to_json() for met in decision.unconsidered.met] if decision else [],
+        "verdict": decision.verdict if decision is not None else None,
+        "policy": decision.policy if decision is not None else None,
+        "unconsidered": [met.to_json() for met in decision.unconsidered.met] if decision is not None else [],
         "cites": result.cites,
     }
 
