@@ -255,7 +255,7 @@ class Bench:
         """With what was logged. A line about each request comes where the port is read as HTTP and they were let in."""
         if source is None:
             return [Answer(0, None, None)]
-        reads_http = self.mesh.enforcement.plan(ask.pod, ask.port).reads_http and ask.is_plain
+        reads_http = self.mesh.enforcement.plans.of_sidecar(ask.pod, ask.port).reads_http and ask.is_plain
         wanted = len(statuses) if reads_http else 0
         until = time.monotonic() + _LOGGED
         while True:

@@ -25,7 +25,6 @@ from eastgate.control.access_log import AUTHORIZER
 from eastgate.control.check_thread import CheckThread
 from eastgate.control.endpoints import AuthorizerEndpoint
 from eastgate.control.enforcement import Enforcement
-from eastgate.control.gateways import find_destination
 from eastgate.envoy.authz.server import CheckReply, ReceivedCheck
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.envoy.config.tokens import CARRIER
@@ -109,7 +108,7 @@ class MeshAuthorizer:
             return None
         node, port = named[1], int(named[2])
         with self.lock:
-            destination = find_destination(self._enforcement(), node, port, named[3])
+            destination = self._enforcement().plans.find_destination(node, port, named[3])
         if destination is None:
             return None
         sni = comparable_sni(noted.get("x-eastgate-sni", "")) or None

@@ -10,28 +10,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from secrets import token_hex
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from eastgate.api.authority import Authority
 from eastgate.cluster import Change
-from eastgate.cluster.pods import CONTROLLER_KINDS
 from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.collection import no_collection
-from eastgate.control.capturing import capture_of, captured_outbound
+from eastgate.control.capturing import CapturedResources, capture_of, captured_outbound
 from eastgate.control.closures import TRUST, Closure, Closures, closing_of
 from eastgate.control.gateway_tls import handshakes_of, secrets_of
 from eastgate.control.gateways import (
     GatewaySite,
     gateway_identity,
     legs_of,
-    plan_gateway,
-    ports_of_gateway,
-    services_behind,
 )
-from eastgate.control.network import NetworkDecisions
-from eastgate.control.outbound import OutboundChange, OutboundResources, difference
-from eastgate.control.sites import KnownIdentities, ProxySite, identity_of
+from eastgate.control.outbound import OutboundChange, OutboundResources
+from eastgate.control.planning import Plans, is_routing
+from eastgate.control.sites import ProxySite, identity_of
 from eastgate.control.undecided import describe_gateway_closure, describe_inexpressible, describe_unreadable
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.clusters import SocketAddress
@@ -49,13 +45,11 @@ from eastgate.envoy.config.outbound_capture import outbound_capture_resources
 from eastgate.envoy.config.secrets import OPTIONAL_TRUST, optional_trust_secret, svid_secret, trust_secret
 from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.envoy.plan import PortPlan, plan_port
-from eastgate.envoy.plan.any_port import named_ports, plan_any_port
-from eastgate.envoy.plan.gateway import GatewayPlan
+from eastgate.envoy.plan import PortPlan
+from eastgate.envoy.plan.any_port import named_ports
 from eastgate.envoy.server.resources import EXTENSION, ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
-from eastgate.gateway import ListenerGroup
 from eastgate.identity import Svid, TrustBundles
 from eastgate.records import dataclass
 from eastgate.settings import McpDenials, OpenRequests
@@ -70,12 +64,6 @@ class AuthorizerSockets(NamedTuple):
 
     grpc: str
     http: str
-
-
-NOT_ROUTING: Final = frozenset(
-    {"Pod", "EndpointSlice", "ExternalWorkload", "Node", "ServiceAccount", *CONTROLLER_KINDS}
-)
-"""Kinds of objects that no route, listener or grant depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +81,6 @@ class SiteChange:
     def nodes(self) -> frozenset[str]:
         """Return the nodes that are new or different."""
         return frozenset({*self.sites, *self.gateways})
-
-
-@dataclass(frozen=True, slots=True)
-class _NotedPlan:
-    """The plan of a gateway's port, what it was made from, and the Services behind it."""
-
-    plan: GatewayPlan
-    programs: Mapping[Point, Program]
-    services: frozenset[str]
 
 
 class Enforcement:
@@ -132,8 +111,7 @@ class Enforcement:
         self._sites: dict[str, ProxySite] = {}
         self._gateways: dict[str, GatewaySite] = {}
         self._programs: dict[str, Program] = {}  # by which the resources of sidecars were computed
-        self._gateway_plans: dict[tuple[str, int], _NotedPlan] = {}
-        self._listener_groups: dict[str, dict[int, ListenerGroup]] = {}  # of gateways, by port
+        self.plans = Plans(authority, self._sites, self._gateways)
         self._authorizer = authorizer
         self._sends_logs = sends_logs
         self._session_key = session_key or token_hex(32)
@@ -142,17 +120,14 @@ class Enforcement:
         self._by_address = by_address
         self.tokens = tokens
         self._secrets: dict[str, dict[str, XdsResource]] = {}
-        self._plans: WeakKeyDictionary[Program, dict[int, PortPlan]] = WeakKeyDictionary()
         self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
         self._outbound = OutboundResources()
-        self._identities = KnownIdentities(authority.world, authority.settings)
-        self._captured: dict[frozenset[bool], dict[ResourceKey, XdsResource]] = {}
+        self._captured = CapturedResources()
         self._served: set[str] | None = set() if on_demand else None  # sidecars that were asked for; None: all are
         self._stale: dict[str, None] = {}  # proxies that know identities of before, in order
         self.changes: Counter[str] = Counter()  # how often what a proxy enforces changed, or may have
         self.rule_changes: Counter[str] = Counter()  # how often that by which it decides requests itself changed
         self._ended: dict[tuple[str, int], Counter[str]] = {}
-        self._network: NetworkDecisions | None = None
         self._had_network_policies = False  # when proxies were looked at last
 
     # What changes
@@ -163,11 +138,7 @@ class Enforcement:
         """Enforce an authority from now on, at these sites and gateways and no others: everything is made anew."""
         before = {*self.sites, *self.gateways}
         self.authority, self._sites, self._gateways = authority, dict(sites), dict(gateways or {})
-        self._gateway_plans.clear()
-        self._listener_groups.clear()
-        self._identities = KnownIdentities(authority.world, authority.settings)
-        self._plans.clear()
-        self._network = None
+        self.plans = Plans(authority, self._sites, self._gateways)
         self._had_network_policies = authority.engine.has_network_policies
         self._outbound.clear()
         self._captured.clear()
@@ -189,7 +160,6 @@ class Enforcement:
             self._sites.pop(node, None)
             self._gateways.pop(node, None)
             self._forget(node)
-        self._forget_plans({*sites.gateways, *sites.removed})
         self._sites |= sites.sites
         self._gateways |= sites.gateways
         services = world.services | {
@@ -199,19 +169,13 @@ class Enforcement:
         }
         if any(changed.kind == "EndpointSlice" for changed in world.objects):
             services |= self.authority.world.services.keys()
-        by_caller = self._identities.update(world)
-        if by_caller:
-            self._plans.clear()
+        if self.plans.follow(world, {*sites.gateways, *sites.removed}):
             self._stale = dict.fromkeys((*self._served_sites(), *self.gateways))
-        routing = any(changed.kind not in NOT_ROUTING for changed in world.objects)
-        if by_caller or routing:
-            self._gateway_plans.clear()
-            self._listener_groups.clear()
         everybody = (self._by_address and bool(sites)) or self._is_between_pods()
         bound = {node: site for node, site in self.sites.items() if not site.captured}
         outbound = {
             **self._outbound.update(services, self.authority.world, bound, self.authority.settings),
-            **self._update_captured(bool(sites) or bool(services) or (routing and bool(self.gateways))),
+            **self._update_captured(bool(sites) or bool(services) or (bool(self.gateways) and is_routing(world))),
         }
         touched = frozenset(self._touched(sites, services)) | (frozenset(self.nodes) if everybody else frozenset())
         self._publish(touched)
@@ -226,17 +190,8 @@ class Enforcement:
 
     def _update_captured(self, is_other: bool) -> dict[str, OutboundChange]:
         """Look again at what pods are sent for leaving them; return what that changes for each proxy."""
-        before, self._captured = (self._captured, {}) if is_other else ({}, self._captured)
-        changes: dict[frozenset[bool], OutboundChange] = {}
-        served = self._served_sites()
-        for site in served.values():
-            families = _families(site)
-            if site.captured and families in before and families not in changes:
-                self._captured_resources(site)
-                changes[families] = difference(before[families], self._captured[families])
-        return {
-            node: change for node, site in served.items() if site.captured and (change := changes.get(_families(site)))
-        }
+        captured = {node: site for node, site in self._served_sites().items() if site.captured}
+        return self._captured.update(captured, self._make_captured) if is_other else {}
 
     def serve(self, node: str) -> None:
         """Publish the resources of a sidecar, now and whenever they change. Without `on_demand`, all are."""
@@ -283,19 +238,7 @@ class Enforcement:
         yield from (*filter(self.serves, sites.sites), *sites.gateways)
         program = self.authority.engine.program
         yield from (node for node in self._served_sites() if program(node) is not self._programs.get(node))
-        for (node, port), noted in list(self._gateway_plans.items()):
-            if any(program(point) is not before for point, before in noted.programs.items()):
-                del self._gateway_plans[node, port]
-            elif not noted.services.isdisjoint(services):
-                yield node
-        for node, site in self.gateways.items():
-            if any((node, port) not in self._gateway_plans for port in site.ports):
-                yield node
-
-    def _forget_plans(self, gateways: set[str]) -> None:
-        self._gateway_plans = {key: noted for key, noted in self._gateway_plans.items() if key[0] not in gateways}
-        for node in gateways:
-            self._listener_groups.pop(node, None)
+        yield from self.plans.stale_gateways(services)
 
     def _forget(self, node: str) -> None:
         self._secrets.pop(node, None)
@@ -436,9 +379,9 @@ class Enforcement:
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
         answers_messages = self.authority.settings.mcp_denials is McpDenials.JSON_RPC
         gateway = world.gateways[site.key]
-        groups = self._groups_of(node)
+        groups = self.plans.listeners(node)
         for port, bound in sorted(site.ports.items()):
-            plan = self.gateway_plan(node, port)
+            plan = self.plans.of_gateway(node, port)
             of_port = list(legs_of(plan, world, self.sites, self.authority.settings))
             by_destination = {leg.destination: leg for leg in of_port}
             inbound = InboundPort(
@@ -472,29 +415,6 @@ class Enforcement:
         elif self._authorizer is not None:
             yield from authorizer_resources(*self._authorizer)
 
-    def port_plan(self, node: str, port: int) -> PortPlan:
-        """Return the plan of a port, of a workload or of a gateway."""
-        return self.gateway_plan(node, port).port if node in self.gateways else self.plan(node, port)
-
-    def gateway_plan(self, node: str, port: int) -> GatewayPlan:
-        """Return the plan of a gateway's port."""
-        noted = self._gateway_plans.get((node, port))
-        if noted is None:
-            site, group = self.gateways[node], self._groups_of(node)[port]
-            programs: dict[Point, Program] = {}
-            plan = plan_gateway(self.authority, site, group, self._identities.all, programs)
-            services = frozenset(services_behind(plan, self.authority.world))
-            noted = self._gateway_plans[node, port] = _NotedPlan(plan, programs, services)
-        return noted.plan
-
-    def _groups_of(self, node: str) -> dict[int, ListenerGroup]:
-        """Return the listeners and routes of each port of a gateway, which no policy changes."""
-        groups = self._listener_groups.get(node)
-        if groups is None:
-            world = self.authority.world
-            groups = self._listener_groups[node] = ports_of_gateway(world, world.gateways[self.gateways[node].key])
-        return groups
-
     def _inbound_addresses(self, node: str) -> tuple[tuple[str, str], ...]:
         return self._addresses(node) if self._by_address else ()
 
@@ -515,7 +435,7 @@ class Enforcement:
                 capture=capture_of(site, port, ports),
                 sends_logs=self._sends_logs,
             )
-            plan = self.plan(node, port)
+            plan = self.plans.of_sidecar(node, port)
             app = site.apps.get(port) or SocketAddress(site.address, port)
             resources = list(inbound_resources(inbound, plan, app, self._shared_resources(plan)))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
@@ -529,7 +449,7 @@ class Enforcement:
         if not site.calls_out:
             return published
         if site.captured:
-            return [*published, *self._captured_resources(site)]
+            return [*published, *self._captured.of(site, self._make_captured).values()]
         return [*published, *self._outbound.of(site, self.authority.world, self.sites, self.authority.settings)]
 
     def _ports_of(self, site: ProxySite) -> Mapping[int, int]:
@@ -548,40 +468,15 @@ class Enforcement:
             resources = self._shared[plan] = shared_resources(plan, self.tokens)
         return resources
 
-    def _captured_resources(self, site: ProxySite) -> Iterable[XdsResource]:
-        """Return the resources for what leaves a pod: the same for all pods with addresses of the same versions."""
-        families = _families(site)
-        if families not in self._captured:
-            gateways = {
-                gateway.key: [port for port, group in self._groups_of(node).items() if not group.tls]
-                for node, gateway in self.gateways.items()
-                if gateway.in_pod
-            }
-            outbound = captured_outbound(self.authority.world, self.sites, self.authority.settings, gateways)
-            resources = outbound_capture_resources(site.addresses, outbound)
-            self._captured[families] = {resource.key: resource for resource in resources}
-        return self._captured[families].values()
-
-    def plan(self, node: str, port: int) -> PortPlan:
-        """Return the plan of a port. Workloads of one class share their plans."""
-        program = self.authority.engine.program(node)
-        network = self._network_decisions()
-        if network is not None:
-            return network.plan(node, port, program, self._identities.all)
-        plans = self._plans.setdefault(program, {})
-        if port not in plans:
-            planned = plan_any_port if port == ANY_PORT else plan_port
-            plans[port] = planned(program.layers, port, self.authority.settings, self._identities.all)
-        return plans[port]
-
-    def _network_decisions(self) -> NetworkDecisions | None:
-        """Return what network policies decide; None where a network applies them, or there are none."""
-        engine = self.authority.engine
-        if not self.authority.world.is_local or not engine.has_network_policies:
-            return None
-        if self._network is None or self._network.version != engine.version:
-            self._network = NetworkDecisions(self.authority, self.sites, self.gateways)
-        return self._network
+    def _make_captured(self, site: ProxySite) -> Iterable[XdsResource]:
+        """Return the resources for what leaves a pod."""
+        gateways = {
+            gateway.key: [port for port, group in self.plans.listeners(node).items() if not group.tls]
+            for node, gateway in self.gateways.items()
+            if gateway.in_pod
+        }
+        outbound = captured_outbound(self.authority.world, self.sites, self.authority.settings, gateways)
+        return outbound_capture_resources(site.addresses, outbound)
 
     def _addresses(self, node: str) -> tuple[tuple[str, str], ...]:
         """Return address and identity of every other workload."""
@@ -591,8 +486,3 @@ class Enforcement:
             if key != node
         )
         return tuple((address, identity) for address, identity in identified if identity is not None)
-
-
-def _families(site: ProxySite) -> frozenset[bool]:
-    """Return the versions of IP that the addresses of a pod are of: whether each is IPv6."""
-    return frozenset(":" in address for address in site.addresses)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 from eastgate.api.authority import Authority
 from eastgate.api.questions import ends
@@ -49,15 +48,6 @@ class GatewaySite:
     def node(self) -> str:
         """Return its name among the proxies."""
         return gateway_node(self.gateway.namespace, self.gateway.name)
-
-
-class GatewayPlans(Protocol):
-    """The plans of all gateways."""
-
-    @property
-    def gateways(self) -> Mapping[str, GatewaySite]: ...
-
-    def gateway_plan(self, node: str, port: int) -> GatewayPlan: ...
 
 
 def gateway_node(namespace: str, name: str) -> str:
@@ -151,11 +141,3 @@ def _service(
         return None
     endpoints, identities = endpoints_of(service, port, world, sites, settings)
     return Upstream(f"service/{key}/{port}", (), endpoints, identities) if endpoints else None
-
-
-def find_destination(plans: GatewayPlans, node: str, port: int, destination: str) -> GatewayDestination | None:
-    """Return the destination of a gateway's port by its id; None where there is none of that name any more."""
-    site = plans.gateways.get(node)
-    if site is None or port not in site.ports:
-        return None
-    return plans.gateway_plan(node, port).by_id.get(destination)

@@ -8,7 +8,6 @@ from dataclasses import field, replace
 
 from eastgate.api.questions import Question
 from eastgate.control.access_log import Observation
-from eastgate.control.gateways import find_destination
 from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.ir.fields import each_header
 from eastgate.mcp.client import CallOutcome, Post, PostAnswer, converse, list_tools, make_request
@@ -67,7 +66,7 @@ class GatewayCaller:
     def _destination(self, entrance: GatewayEntrance, observation: Observation | None) -> GatewayDestination | None:
         if observation is None or observation.destination is None:
             return None
-        return find_destination(self._mesh.enforcement, entrance.site.node, entrance.port, observation.destination)
+        return self._mesh.enforcement.plans.find_destination(entrance.site.node, entrance.port, observation.destination)
 
     async def _converse(self, entrance: GatewayEntrance, mcp: McpRequest) -> CallResult:
         steps: list[CallResult] = []

@@ -224,7 +224,7 @@ def policies_behind(mesh: LocalMesh, site: GatewaySite) -> frozenset[str]:
     points = {
         point
         for port in site.ports
-        for destination in mesh.enforcement.gateway_plan(site.node, port).destinations
+        for destination in mesh.enforcement.plans.of_gateway(site.node, port).destinations
         for point in destination.points
     }
     return frozenset(

@@ -21,7 +21,6 @@ from eastgate.api.questions import EntryPoint, Question, QuestionError, arrivals
 from eastgate.control.deciders import caller_name
 from eastgate.control.enforcement import Enforcement
 from eastgate.control.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnforced, Ready
-from eastgate.control.gateways import find_destination
 from eastgate.envoy.config.matching import NO_NAME, NOBODY
 from eastgate.envoy.config.values import noted_values
 from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request
@@ -87,7 +86,7 @@ class OpenRequestMonitor:
         node, port, began = str(on_record["workload"]), int(on_record["port"]), float(on_record["began"])
         if node not in self._enforcement.nodes or self._is_current(node, began, waits=waits):
             return
-        plan = self._enforcement.port_plan(node, port)
+        plan = self._enforcement.plans.of_port(node, port)
         fingerprint = (node, port, self._enforcement.changes[node], *(on_record.get(field) for field in _FIELDS))
         if plan.requests is None or hash(fingerprint) in self._still_allowed:
             return
@@ -139,7 +138,7 @@ class OpenRequestMonitor:
         Nobody has agreed to one that waits for its body.
         """
         led_to = str(on_record.get("waiting" if waits else "destination") or "")
-        destination = find_destination(self._enforcement, node, port, led_to)
+        destination = self._enforcement.plans.find_destination(node, port, led_to)
         if destination is None:
             return False
         noted = noted_values(str(on_record.get("asked") or ""))

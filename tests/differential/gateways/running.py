@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 
 from eastgate import Authority, ManifestError, Settings
-from eastgate.control.gateways import find_destination
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.bench import GatewayAnswer, GatewayBench
 from tests.differential.gateways.judging import difference, known
@@ -91,7 +90,7 @@ def compare_streams(
 
 def _problem(bench: GatewayBench, authority: Authority, ask: GatewayAsk, answer: GatewayAnswer) -> str | None:
     named = answer.logged.destination if answer.logged is not None else None
-    destination = find_destination(bench.mesh.enforcement, GATEWAY, ask.port, named or "")
+    destination = bench.mesh.enforcement.plans.find_destination(GATEWAY, ask.port, named or "")
     return difference(authority, ask, answer, destination)
 
 

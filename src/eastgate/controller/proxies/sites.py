@@ -24,8 +24,9 @@ from eastgate.cluster.proxies import (
 )
 from eastgate.cluster.targets import GatewayNamed, PodsMatching
 from eastgate.control.capturing import pod_site
-from eastgate.control.enforcement import NOT_ROUTING, SiteChange
+from eastgate.control.enforcement import SiteChange
 from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
+from eastgate.control.planning import is_routing
 from eastgate.control.sites import ProxySite, ports_of
 from eastgate.controller.gateways.names import RESERVED_PORTS
 from eastgate.controller.proxies.membership import GATEWAY_PREFIX
@@ -131,7 +132,7 @@ class Sites:
         """Return what has changed since the last time: the sites, and the world."""
         change, self._pending = self._pending or Change(), None
         sidecars = self._look_again(self.sidecars, self._pods_to_look_at(change), self._sidecar)
-        routing = any(changed.kind not in NOT_ROUTING for changed in change.objects)
+        routing = is_routing(change)
         named = {*self.gateways, *(gateway_node(*key.split("/")) for key in self._world.gateways)} if routing else ()
         gateways = self._look_again(self.gateways, named, self._gateway)
         self._connected -= {key for key in change.removed if key not in self._world.workloads}

@@ -155,7 +155,7 @@ class ProgressTracker:
         return by_node
 
     def _closed_port(self, node: str, port: int, closure: Closure) -> ClosedPort:
-        deciding = set(self._enforcement.port_plan(node, port).policies)
+        deciding = set(self._enforcement.plans.of_port(node, port).policies)
         if node in self._enforcement.sites:
             for layer in self._enforcement.authority.engine.program(node).layers:
                 rules = (rule for chain in at_port(layer, port).chains for rule in chain.rules(observed=True))

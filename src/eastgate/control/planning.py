@@ -1,0 +1,137 @@
+"""The plans of all ports: what proxies decide there.
+
+A plan is made when it is first needed, and made again where what it was made from has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from eastgate.api.authority import Authority
+from eastgate.cluster import Change
+from eastgate.cluster.pods import CONTROLLER_KINDS
+from eastgate.cluster.points import Point
+from eastgate.control.gateways import GatewaySite, plan_gateway, ports_of_gateway, services_behind
+from eastgate.control.network import NetworkDecisions
+from eastgate.control.sites import KnownIdentities, ProxySite
+from eastgate.engine.compiled import Program
+from eastgate.envoy.config.inbound_port import ANY_PORT
+from eastgate.envoy.plan import PortPlan, plan_port
+from eastgate.envoy.plan.any_port import plan_any_port
+from eastgate.envoy.plan.gateway import GatewayDestination, GatewayPlan
+from eastgate.gateway import ListenerGroup
+from eastgate.records import dataclass
+
+_NOT_ROUTING: Final = frozenset(
+    {"Pod", "EndpointSlice", "ExternalWorkload", "Node", "ServiceAccount", *CONTROLLER_KINDS}
+)
+
+
+def is_routing(change: Change) -> bool:
+    """Return whether objects have changed that a route, a listener or a grant may depend on."""
+    return any(changed.kind not in _NOT_ROUTING for changed in change.objects)
+
+
+@dataclass(frozen=True, slots=True)
+class _NotedPlan:
+    """The plan of a gateway's port, what it was made from, and the Services behind it."""
+
+    plan: GatewayPlan
+    programs: Mapping[Point, Program]
+    services: frozenset[str]
+
+
+class Plans:
+    """The plans of the ports at these sites and gateways, which may change while it follows them."""
+
+    def __init__(
+        self, authority: Authority, sites: Mapping[str, ProxySite], gateways: Mapping[str, GatewaySite]
+    ) -> None:
+        self._authority = authority
+        self._sites = sites
+        self._gateways = gateways
+        self._identities = KnownIdentities(authority.world, authority.settings)
+        self._of_programs: WeakKeyDictionary[Program, dict[int, PortPlan]] = WeakKeyDictionary()
+        self._of_gateways: dict[tuple[str, int], _NotedPlan] = {}
+        self._listeners: dict[str, dict[int, ListenerGroup]] = {}  # of gateways, by port
+        self._network: NetworkDecisions | None = None
+
+    def follow(self, change: Change, gateways: Collection[str]) -> bool:
+        """Forget what a change of the world, or of these gateways, made stale; return whether identities changed."""
+        self._of_gateways = {key: noted for key, noted in self._of_gateways.items() if key[0] not in gateways}
+        for node in gateways:
+            self._listeners.pop(node, None)
+        has_others = self._identities.update(change)
+        if has_others:
+            self._of_programs.clear()
+        if has_others or is_routing(change):
+            self._of_gateways.clear()
+            self._listeners.clear()
+        return has_others
+
+    def stale_gateways(self, services: Collection[str]) -> Iterator[str]:
+        """Yield the gateways where something else is decided than when they were planned, or in front of these
+        Services.
+        """
+        program = self._authority.engine.program
+        for (node, port), noted in list(self._of_gateways.items()):
+            if any(program(point) is not before for point, before in noted.programs.items()):
+                del self._of_gateways[node, port]
+            elif not noted.services.isdisjoint(services):
+                yield node
+        for node, site in self._gateways.items():
+            if any((node, port) not in self._of_gateways for port in site.ports):
+                yield node
+
+    def of_port(self, node: str, port: int) -> PortPlan:
+        """Return the plan of a port, of a workload or of a gateway."""
+        return self.of_gateway(node, port).port if node in self._gateways else self.of_sidecar(node, port)
+
+    def of_gateway(self, node: str, port: int) -> GatewayPlan:
+        """Return the plan of a gateway's port."""
+        noted = self._of_gateways.get((node, port))
+        if noted is None:
+            site, group = self._gateways[node], self.listeners(node)[port]
+            programs: dict[Point, Program] = {}
+            plan = plan_gateway(self._authority, site, group, self._identities.all, programs)
+            services = frozenset(services_behind(plan, self._authority.world))
+            noted = self._of_gateways[node, port] = _NotedPlan(plan, programs, services)
+        return noted.plan
+
+    def find_destination(self, node: str, port: int, destination: str) -> GatewayDestination | None:
+        """Return the destination of a gateway's port by its id; None where there is none of that name any more."""
+        site = self._gateways.get(node)
+        if site is None or port not in site.ports:
+            return None
+        return self.of_gateway(node, port).by_id.get(destination)
+
+    def listeners(self, node: str) -> dict[int, ListenerGroup]:
+        """Return the listeners and routes of each port of a gateway, which no policy changes."""
+        groups = self._listeners.get(node)
+        if groups is None:
+            world = self._authority.world
+            groups = self._listeners[node] = ports_of_gateway(world, world.gateways[self._gateways[node].key])
+        return groups
+
+    def of_sidecar(self, node: str, port: int) -> PortPlan:
+        """Return the plan of a workload's port. Workloads of one class share their plans."""
+        program = self._authority.engine.program(node)
+        network = self._network_decisions()
+        if network is not None:
+            return network.plan(node, port, program, self._identities.all)
+        plans = self._of_programs.setdefault(program, {})
+        if port not in plans:
+            planned = plan_any_port if port == ANY_PORT else plan_port
+            plans[port] = planned(program.layers, port, self._authority.settings, self._identities.all)
+        return plans[port]
+
+    def _network_decisions(self) -> NetworkDecisions | None:
+        """Return what network policies decide; None where a network applies them, or there are none."""
+        engine = self._authority.engine
+        if not self._authority.world.is_local or not engine.has_network_policies:
+            return None
+        if self._network is None or self._network.version != engine.version:
+            self._network = NetworkDecisions(self._authority, self._sites, self._gateways)
+        return self._network
