@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.control.events import Enforced, MeshEvent, Noted
+from eastgate.api.changes import Changes
+from eastgate.control.events import Enforced, MeshEvent, Noted, PartlyEnforced
 from eastgate.manifests.watching.changes import watch_changes
 from eastgate.mesh import mesh as meshes
 from eastgate.mesh import reloading
@@ -36,6 +37,14 @@ async def test_a_change_that_a_proxy_does_not_answer_is_tried_again(
     write(tmp_path, allow("all", "alice"))
     files = FileSource([tmp_path])
     events: list[MeshEvent] = []
+    tries: list[Changes] = []
+
+    async def apply(mesh: LocalMesh, changes: Changes, began: float | None = None) -> Enforced | PartlyEnforced:
+        tries.append(changes)
+        return await once(mesh, changes, began)
+
+    once = LocalMesh.apply
+    monkeypatch.setattr(LocalMesh, "apply", apply)
     async with LocalMesh(files.read, None, MeshOptions(name=f"stalled-{os.getpid()}"), events.append) as mesh:
         process = mesh.proxies.process(SERVER)
         assert process is not None
@@ -45,6 +54,7 @@ async def test_a_change_that_a_proxy_does_not_answer_is_tried_again(
             try:
                 write(tmp_path, allow("all", "alice"), deny("none", "alice"))
                 await until(lambda: any(isinstance(event, Noted) and event.trouble for event in events), 60)
+                await until(lambda: len(tries) > 2, 60)
                 assert not any(isinstance(event, Enforced) for event in events)
             finally:
                 os.kill(process.pid, signal.SIGCONT)

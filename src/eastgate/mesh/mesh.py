@@ -335,7 +335,8 @@ class LocalMesh:
     async def _run(self, before: Mapping[str, int], new: Collection[str], timeout: float) -> tuple[str, ...]:
         """Run the proxies that there are now, with their certificates; return those that got something new.
 
-        `before` are the revisions of what proxies had; the ports of the `new` ones are waited for.
+        `before` are the revisions of what proxies had. The `new` ones are waited for, with their ports, also where they
+        got nothing new: they may not have answered before.
         """
         gone = {*before} - {*self.nodes}
         asked = await self._svids.publish(self.nodes, gone, anew=new)
@@ -345,7 +346,7 @@ class LocalMesh:
         ports = ((key, port) for key, site in self.sites.items() for port in site.ports)
         await self.proxies.run(nodes, (each for each in ports if self._own_app(*each) is None))
         updated = tuple(sorted(node for node in nodes if self.store.revision(node) != before.get(node)))
-        await self._settle(updated, timeout)
+        await self._settle({*updated, *new}, timeout)
         closed = self.enforcement.closed
         wanted = {
             (nodes[node].address, bound)
