@@ -139,7 +139,7 @@ _OF_ONE_REQUEST = {
     "envoy/grpc/connection.py": "an answer",
     "envoy/server/session.py": "the halves of a stream",
     "identity/rotation.py": "two waits, of which one ends the other",
-    "mesh/check_thread.py": "a thread that runs an event loop",
+    "control/check_thread.py": "a thread that runs an event loop",
     "mesh/local/control.py": "a request",
     "mesh/local/echo.py": "a connection",
     "mesh/local/envoy.py": "the output of a process, up to its end",

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from eastgate.control import enforcement
+from eastgate.control import planning
 from eastgate.control.events import NotEnforced
 from eastgate.envoy.plan import plan_port
 from eastgate.ir import (
@@ -148,7 +148,7 @@ def _enforce(monkeypatch: pytest.MonkeyPatch, tests: list[Predicate], shape: str
     rules = [Rule(when, Origin(PolicyRef("Kind", "n", f"p{place}"), 0)) for place, when in enumerate(tests)]
     layer = _layer(tuple(rules), shape)
     monkeypatch.setattr(
-        enforcement, "plan_port", lambda _, port, settings, known: plan_port([layer], port, settings, known)
+        planning, "plan_port", lambda _, port, settings, known: plan_port([layer], port, settings, known)
     )
 
 
