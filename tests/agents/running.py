@@ -27,7 +27,6 @@ from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from tests.agents.manifests import Manifest, text, world
-from tests.changing import enforce
 from tests.languages.jwt.mint import jwk, token
 from tests.patience import PATIENCE
 from tests.programs.mcp_environment import python_with_mcp_1
@@ -250,7 +249,7 @@ class AgentMesh(Processes):
         """Enforce these policies, and no others, with these settings."""
         self._write(policies)
         self.mesh.settings = Settings.from_mapping(settings).enforced()
-        event = self.wait(enforce(self.mesh, self._read(self.mesh.settings)))
+        event = self.wait(self.mesh.replace(self._read(self.mesh.settings)))
         assert not self.mesh.enforcement.closed, event
 
     def _write(self, policies: Sequence[Manifest]) -> None:

@@ -14,7 +14,6 @@ import pytest
 from eastgate.mesh.local.connection import CallConnection, Target
 from eastgate.mesh.local.http1 import Malformed
 from tests.attacks.agents import AGENTS_WORLD, AgentBench, access_policy, request, route, to_backend, tool, tool_message
-from tests.changing import enforce
 from tests.differential.bench import authority_of
 from tests.differential.world import SETTINGS, Manifest
 
@@ -68,7 +67,7 @@ async def _call_meanwhile(bench: AgentBench, worlds: Sequence[Sequence[Manifest]
 
 def _change(bench: AgentBench, worlds: Sequence[Sequence[Manifest]]) -> None:
     for number in range(_CHANGES):
-        bench.run(enforce(bench.mesh, authority_of([*AGENTS_WORLD, *worlds[number % len(worlds)]], SETTINGS)))
+        bench.run(bench.mesh.replace(authority_of([*AGENTS_WORLD, *worlds[number % len(worlds)]], SETTINGS)))
         time.sleep(_BETWEEN)
 
 

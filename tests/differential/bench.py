@@ -28,7 +28,6 @@ from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from tests.attacks.application import Application
 from tests.attacks.conversing import converse
-from tests.changing import enforce
 from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.world import FEDERATED, SETTINGS, WORLD, Manifest
 from tests.patience import PATIENCE
@@ -138,8 +137,8 @@ class Bench:
         self.rejected.clear()
         self._contexts.clear()  # certificates end after an hour, which a long run outlives
         authority = authority_of([*self.world, *policies], settings, self._keys)
-        self.run(enforce(self.mesh, authority))
-        return self.mesh.authority
+        self.run(self.mesh.replace(authority))
+        return authority
 
     def located(self, ask: Ask) -> Ask:
         """The same, from an address that is one."""

@@ -18,7 +18,6 @@ from eastgate.mesh.local.connection import CallConnection, Called, HttpRequest, 
 from eastgate.mesh.local.echo import EchoOptions, EchoServer
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
-from tests.changing import enforce
 from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, Manifest, reading, sa
 from tests.mesh.local.calling import call
@@ -84,11 +83,7 @@ class Running:
             return (await connection.raw(quiet)).body
 
     async def change(self, *manifests: Manifest) -> Enforced | PartlyEnforced:
-        """Enforce these instead, at the cost of what differs."""
-        return await enforce(self.mesh, reading(*manifests)(self.mesh.settings))
-
-    async def replace(self, *manifests: Manifest) -> Enforced | PartlyEnforced:
-        """Enforce these instead, with everything made anew."""
+        """Enforce these instead."""
         return await self.mesh.replace(reading(*manifests)(self.mesh.settings))
 
     def told(self, kind: type[E]) -> list[E]:

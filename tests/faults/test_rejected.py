@@ -141,12 +141,12 @@ async def test_trust_that_a_proxy_rejects_closes_all_of_its_ports(spoiler: Spoil
     """A domain that is no longer believed would be, if the old roots stayed."""
     async with running(*_BASE, _API) as mesh:
         spoiler.keys = {_TRUST}
-        told = await mesh.replace(*_BASE)  # trust is published again
+        told = await mesh.change(*_BASE)
         assert isinstance(told, PartlyEnforced)
         assert (await mesh.get("alice", "/api/x"), (await mesh.call("alice", b"x", port=RAW)).status) == (0, 0)
         assert {one.port for one in mesh.told(NotEnforced) if one.workload == SERVER} == {HTTP, RAW}
         spoiler.keys = set()
-        assert isinstance(await mesh.replace(*_BASE, _API), Enforced)
+        assert isinstance(await mesh.change(*_BASE, _API), Enforced)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (200, 403)
 
 

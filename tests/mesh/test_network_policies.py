@@ -27,7 +27,6 @@ from eastgate.mesh.local.connection import CallConnection, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.why import explain_observation
 from eastgate.settings import Settings
-from tests.changing import enforce
 from tests.mesh.local.calling import call
 from tests.mesh.network_manifests import (
     CALLERS,
@@ -247,14 +246,14 @@ def test_a_change_closes_the_connections_of_those_who_may_not_connect_any_more_a
     async def run() -> None:
         async with running(before) as mesh:
             for title, (after, *stays) in changes.items():
-                await enforce(mesh, read(before, mesh.settings))
+                await mesh.replace(read(before, mesh.settings))
                 connections = [await _connect(mesh, caller) for caller in ("shop/a", "shop/b")]
                 try:
                     assert [await _echoes(connection) for connection in connections] == [True, True]
                     if "policy" in title:
                         await put(mesh, (), after.removeprefix(NAMESPACES + FEW))
                     else:
-                        await enforce(mesh, read(after, mesh.settings))
+                        await mesh.replace(read(after, mesh.settings))
                     await asyncio.sleep(2)  # Envoy drains for one second
                     assert [await _echoes(connection) for connection in connections] == stays, title
                 finally:
@@ -293,7 +292,7 @@ def test_a_gateway_calls_as_its_pods_where_a_manifest_has_any() -> None:
         text = NAMESPACES + pod("shop", "db", "db", "{app: db}") + FROM_A + GATEWAY
         async with running(text) as mesh:
             for more, (status, as_checked, words) in cases.items():
-                await enforce(mesh, read(text + more, mesh.settings))
+                await mesh.replace(read(text + more, mesh.settings))
                 mesh.check = lambda settings, more=more: read(text + more, settings)
                 question = Question("anonymous", "gateway:shop/gw", 8000, "GET", "/", host="x")
                 [made] = await make_calls(mesh, question, timeout=PATIENCE)

@@ -20,7 +20,6 @@ from eastgate.mesh.local.addresses import Addresses, NetworkUnavailable
 from eastgate.mesh.local.connection import HttpRequest, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
-from tests.changing import enforce
 from tests.mesh.local.calling import call
 
 WORKLOADS = """
@@ -189,7 +188,7 @@ spec: {containers: [{name: c, image: c}]}
         async with running("cluster-unauthenticated") as mesh:
             free = mesh.own_address.rpartition(".")[0] + ".4"
             assert await get(mesh, free) == 403
-            await enforce(mesh, reading(later)(mesh.settings))
+            await mesh.replace(reading(later)(mesh.settings))
             assert mesh.sites["shop/late"].address == free
             assert await get(mesh, free) == 200
 

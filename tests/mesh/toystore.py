@@ -22,7 +22,6 @@ from eastgate.mesh.local.connection import Called, HttpRequest, Target
 from eastgate.mesh.local.echo import EchoServer
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
-from tests.changing import enforce
 from tests.mesh.local.calling import call
 from tests.mesh.running import runtime_folder
 from tests.programs.oidc_issuer import OidcIssuer
@@ -82,7 +81,7 @@ class ToyStore:
 
     async def apply(self) -> Enforced | PartlyEnforced:
         """Enforce the manifests as they are now."""
-        return await enforce(self.mesh, self.read(self.mesh.settings))
+        return await self.mesh.replace(self.read(self.mesh.settings))
 
     async def edit(self, file: str, change: Callable[[str], str]) -> Enforced | PartlyEnforced:
         """Change a file, and enforce it."""
