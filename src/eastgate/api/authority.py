@@ -168,7 +168,7 @@ class Authority:
         self.apply(Changes(news, frozenset(ref for name in remove for ref in self._refs(name))))
 
     def apply(self, changes: Changes) -> Touched:
-        """Make changes, all at once, and return what they touched. Nothing else changes what is decided.
+        """Make changes, all at once, and return what they touched. Nothing else changes policies and declared objects.
 
         Raises ManifestError as `update` does.
         """
