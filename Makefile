@@ -52,7 +52,7 @@ fuzz: $(READY)  ## look for differences between the engine and real Envoys; FUZZ
 	@$(BIN)/python -m tests.differential $(FUZZ_ARGS)
 
 spire: $(READY)  ## the Workload API of a real SPIRE, which is built first; needs go and gcc
-	@$(BIN)/python -m pytest -m spire tests/identity
+	@$(BIN)/python -m pytest -m spire tests/control/identity
 
 apiserver: $(READY)  ## only what needs a real Kubernetes API server; `make test` runs it too
 	@$(BIN)/python -m pytest -m apiserver -n $(WORKERS) --dist worksteal tests

@@ -9,10 +9,10 @@ from bench.plans import Ask
 from bench.report import Section, Target, duration
 from bench.timing import quiet, seconds_of, warmed
 from bench.worlds import ask_http, ask_some, generate, with_paths
-from eastgate.api.authority import Authority
-from eastgate.api.deciding import Prepared
-from eastgate.api.questions import Question
-from eastgate.api.reading import Manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.deciding import Prepared
+from eastgate.authority.questions import Question
+from eastgate.authority.reading import Manifests
 from eastgate.cluster import Pod
 from eastgate.settings import Settings
 

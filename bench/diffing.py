@@ -11,7 +11,7 @@ from bench.report import Section, Target
 from bench.timing import once
 from bench.worlds import generate
 from eastgate import Authority, compare
-from eastgate.api.reading import read_plain
+from eastgate.authority.reading import read_plain
 from eastgate.settings import Settings
 
 __all__ = ["run"]

@@ -6,8 +6,8 @@ from random import Random
 
 from bench.report import Section, Target
 from bench.timing import once
+from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.cluster import Pod, PodsMatching, Selector, World
-from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.dialects.gep3779 import GROUP, Policy
 from eastgate.dialects.gep3779.model import Action, Level
 from eastgate.engine.attachment import Attachments

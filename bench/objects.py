@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from bench.plans import TRUST_DOMAIN, Ask, Plan, PolicyPlan, RulePlan
+from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.cluster import LiveWorld, PodsMatching, PodsOfService, Selector, Target, World, service_account_id
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.dialects import Policy, accesspolicy, gep3779
 from eastgate.dialects.accesspolicy import assemble as at_gateways
 from eastgate.dialects.accesspolicy import attributes

@@ -13,8 +13,8 @@ from bench.plans import TRUST_DOMAIN
 from bench.report import Section
 from bench.timing import interleaved
 from bench.worlds import ask_some, generate
-from eastgate.api.authority import Authority
-from eastgate.api.reading import read_manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import read_manifests
 from eastgate.reports.tables import Table, read_tables, run_tables
 from eastgate.settings import Settings
 

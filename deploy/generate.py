@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from eastgate.admission.configuration import webhook_configurations
+from eastgate.controller.admission.configuration import webhook_configurations
 from eastgate.controller.certificates.ca_secret import SYSTEM_NAMESPACE
 from eastgate.controller.options import SERVICE
 from eastgate.controller.permissions import (
@@ -30,7 +30,7 @@ from eastgate.controller.permissions import (
     user_rules,
     webhook_rules,
 )
-from eastgate.native import NativeMesh
+from eastgate.convert.native import NativeMesh
 from eastgate.reports.crds import Webhook, admission_policies, definitions
 from eastgate.settings import MeshMode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eastgate.cli.catalogue import all_codes, chapters
-from eastgate.unread import KINDS, By, Influence, Plane, UnreadKind
+from eastgate.cluster.unread import KINDS, By, Influence, Plane, UnreadKind
 
 ERRORS = Path(__file__).parent / "errors.md"
 UNREAD = Path(__file__).parent / "unread.md"

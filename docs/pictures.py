@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eastgate import Authority, Settings, load
-from eastgate.api.reading import read_plain
+from eastgate.authority.reading import read_plain
 from eastgate.reports.graph import make_graph, render, survey
 from eastgate.reports.graph.making import MOST_NODES
 

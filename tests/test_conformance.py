@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers

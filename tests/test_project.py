@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from eastgate.basics.diagnostics import Code
 from eastgate.cli.catalogue import all_codes, chapters
-from eastgate.diagnostics import Code
 from tests.mutants.places import SUBJECTS
 
 ROOT = Path(__file__).parents[1]
@@ -100,12 +100,15 @@ def _headings(page: Path) -> set[str]:
 
 # Two classes of one name, where that is meant. Ends of questions are what a question names, and objects of
 # `eastgate.cluster` are what it finds by that name; no module of the product imports both.
-_ENDS = ("api/questions/ends.py", "cluster/")
+_ENDS = ("authority/questions/ends.py", "cluster/")
 _DIALECTS = ("dialects/",)  # each dialect has one, in the file of the same name
 _SHARED_NAMES = {
     **dict.fromkeys(("Backend", "Gateway", "Pod", "Route", "Service", "ServiceAccount"), _ENDS),
     **dict.fromkeys(("Action", "Policy", "StageName"), _DIALECTS),  # `Policy` is also the protocol of all
-    "Call": ("languages/cel/syntax.py", "languages/rego/syntax.py"),  # a node of the syntax trees of both languages
+    "Call": (
+        "dialects/cel/syntax.py",
+        "dialects/kuadrant/rego/syntax.py",
+    ),  # a node of the syntax trees of both languages
 }
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 
 from eastgate.envoy.config.typed import Plain
-from eastgate.mesh.local import launch
-from eastgate.mesh.local.binary import find_envoy
+from eastgate.local.machine import launch
+from eastgate.local.machine.binary import find_envoy
 
 __all__ = ["OTHERS", "UNDER_TEST", "Envoy", "on_cores", "until"]
 

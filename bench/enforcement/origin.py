@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from eastgate.control.identity import Svid
 from eastgate.envoy.config.typed import Plain, filter_, typed
-from eastgate.identity import Svid
 
 __all__ = ["Way", "answered_by_envoy", "answering", "origin"]
 

@@ -13,6 +13,7 @@ from bench.enforcement.envoys import Envoy
 from bench.enforcement.origin import Way, origin
 from bench.enforcement.rules import SERVER
 from bench.plans import TRUST_DOMAIN
+from eastgate.control.identity import EmbeddedCa, Svid, TrustBundles
 from eastgate.control.sites import ProxySite
 from eastgate.envoy.config.bootstrap import bootstrap
 from eastgate.envoy.config.clusters import SocketAddress
@@ -21,9 +22,8 @@ from eastgate.envoy.server.resources import XdsResource
 from eastgate.envoy.server.server import AdsServer
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
-from eastgate.identity import EmbeddedCa, Svid, TrustBundles
-from eastgate.mesh.listening import wait_until_listening
-from eastgate.mesh.local.addresses import Addresses
+from eastgate.local.listening import wait_until_listening
+from eastgate.local.machine.addresses import Addresses
 
 __all__ = ["PORT", "Plane"]
 

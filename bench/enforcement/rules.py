@@ -10,8 +10,8 @@ from google.protobuf.json_format import ParseDict
 
 from bench.objects import policy_of
 from bench.plans import TRUST_DOMAIN, PolicyPlan, RulePlan
-from eastgate.api.authority import Authority
-from eastgate.api.reading import Manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import Manifests
 from eastgate.cluster import Pod, service_account_id
 from eastgate.dialects import Policy
 from eastgate.dialects.gep3779.model import Action, Level

@@ -11,8 +11,8 @@ from io import BytesIO
 from typing import Any, Final, TypeVar
 
 from bench.plans import TRUST_DOMAIN
-from eastgate.api.authority import Authority
-from eastgate.api.reading import read_manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import read_manifests
 from eastgate.cluster import service_account_id
 from eastgate.settings import Settings
 

@@ -17,9 +17,9 @@ from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
 from eastgate.ir import Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, SERVICE
+from eastgate.ir.symbolic.callers import IdentityCell
 from eastgate.reach.matrix import Matrix, reach_matrix
 from eastgate.settings import Settings
-from eastgate.symbolic.callers import IdentityCell
 
 __all__ = ["SIZES", "Authorities", "child", "run"]
 

@@ -25,8 +25,8 @@ from rich.table import Table
 import eastgate
 from eastgate import Question
 from eastgate.envoy.config.clusters import SocketAddress
-from eastgate.mesh.calls import CallResult, McpRequest, make_calls
-from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.local.calls import CallResult, McpRequest, make_calls
+from eastgate.local.mesh import LocalMesh, MeshOptions
 
 HERE = Path(__file__).parent
 LIMIT = 100

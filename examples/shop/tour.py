@@ -21,12 +21,12 @@ from rich.table import Table
 
 import eastgate
 from eastgate import Question
+from eastgate.authority.sources.files import FileSource
 from eastgate.control.events import BrokenChange, Enforced, MeshEvent
-from eastgate.mesh.calls import CallResult, make_calls
-from eastgate.mesh.local.connection import CallConnection, Target
-from eastgate.mesh.mesh import LocalMesh, MeshOptions
-from eastgate.mesh.reloading import Reloading
-from eastgate.source.files import FileSource
+from eastgate.local.calls import CallResult, make_calls
+from eastgate.local.machine.connection import CallConnection, Target
+from eastgate.local.mesh import LocalMesh, MeshOptions
+from eastgate.local.reloading import Reloading
 
 HERE = Path(__file__).parent
 PARTNER = "spiffe://partner.example/ns/shop/sa/settlement"

@@ -15,41 +15,59 @@ from eastgate._version import __version__ as __version__
 
 # For type checkers; what runs reads `_NAMES`, and finds settings with the dialects that are registered.
 if TYPE_CHECKING:
-    from eastgate.api.auditing import Audited as Audited
-    from eastgate.api.auditing import Would as Would
-    from eastgate.api.authority import Authority as Authority
-    from eastgate.api.authority import from_objects as from_objects
-    from eastgate.api.authority import from_text as from_text
-    from eastgate.api.authority import load as load
-    from eastgate.api.deciding import Prepared as Prepared
-    from eastgate.api.decisions import Decision as Decision
-    from eastgate.api.decisions import Verdict as Verdict
-    from eastgate.api.enforcement import PolicyEnforcement as PolicyEnforcement
-    from eastgate.api.questions import Arrival as Arrival
-    from eastgate.api.questions import Question as Question
-    from eastgate.api.questions import QuestionError as QuestionError
-    from eastgate.api.questions.ends import ANONYMOUS as ANONYMOUS
-    from eastgate.api.questions.ends import Address as Address
-    from eastgate.api.questions.ends import Anonymous as Anonymous
-    from eastgate.api.questions.ends import AuthConfig as AuthConfig
-    from eastgate.api.questions.ends import Backend as Backend
-    from eastgate.api.questions.ends import CertificateName as CertificateName
-    from eastgate.api.questions.ends import Gateway as Gateway
-    from eastgate.api.questions.ends import Host as Host
-    from eastgate.api.questions.ends import Pod as Pod
-    from eastgate.api.questions.ends import Route as Route
-    from eastgate.api.questions.ends import Service as Service
-    from eastgate.api.questions.ends import ServiceAccount as ServiceAccount
-    from eastgate.api.questions.ends import SpiffeId as SpiffeId
-    from eastgate.api.reading import Fault as Fault
-    from eastgate.api.reading import FaultReason as FaultReason
-    from eastgate.api.reading import ManifestError as ManifestError
-    from eastgate.api.reading import Manifests as Manifests
-    from eastgate.api.reading import read_manifests as read_manifests
+    from eastgate.authority.auditing import Audited as Audited
+    from eastgate.authority.auditing import Would as Would
+    from eastgate.authority.authority import Authority as Authority
+    from eastgate.authority.authority import from_objects as from_objects
+    from eastgate.authority.authority import from_text as from_text
+    from eastgate.authority.authority import load as load
+    from eastgate.authority.deciding import Prepared as Prepared
+    from eastgate.authority.decisions import Decision as Decision
+    from eastgate.authority.decisions import Verdict as Verdict
+    from eastgate.authority.enforcement import PolicyEnforcement as PolicyEnforcement
+    from eastgate.authority.questions import Arrival as Arrival
+    from eastgate.authority.questions import Question as Question
+    from eastgate.authority.questions import QuestionError as QuestionError
+    from eastgate.authority.questions.ends import ANONYMOUS as ANONYMOUS
+    from eastgate.authority.questions.ends import Address as Address
+    from eastgate.authority.questions.ends import Anonymous as Anonymous
+    from eastgate.authority.questions.ends import AuthConfig as AuthConfig
+    from eastgate.authority.questions.ends import Backend as Backend
+    from eastgate.authority.questions.ends import CertificateName as CertificateName
+    from eastgate.authority.questions.ends import Gateway as Gateway
+    from eastgate.authority.questions.ends import Host as Host
+    from eastgate.authority.questions.ends import Pod as Pod
+    from eastgate.authority.questions.ends import Route as Route
+    from eastgate.authority.questions.ends import Service as Service
+    from eastgate.authority.questions.ends import ServiceAccount as ServiceAccount
+    from eastgate.authority.questions.ends import SpiffeId as SpiffeId
+    from eastgate.authority.reading import Fault as Fault
+    from eastgate.authority.reading import FaultReason as FaultReason
+    from eastgate.authority.reading import ManifestError as ManifestError
+    from eastgate.authority.reading import Manifests as Manifests
+    from eastgate.authority.reading import read_manifests as read_manifests
+    from eastgate.basics.diagnostics import Code as Code
+    from eastgate.basics.diagnostics import Diagnostic as Diagnostic
+    from eastgate.basics.diagnostics import Reporter as Reporter
+    from eastgate.basics.diagnostics import Severity as Severity
+    from eastgate.basics.diagnostics.spans import SourceText as SourceText
+    from eastgate.basics.diagnostics.spans import Span as Span
     from eastgate.cluster import ObjectId as ObjectId
     from eastgate.cluster import World as World
     from eastgate.cluster import WorldObject as WorldObject
     from eastgate.cluster.points import Point as Point
+    from eastgate.cluster.unread import Callers as Callers
+    from eastgate.cluster.unread import Handling as Handling
+    from eastgate.cluster.unread import Met as Met
+    from eastgate.cluster.unread import Unconsidered as Unconsidered
+    from eastgate.cluster.unread import Unread as Unread
+    from eastgate.cluster.unread import UnreadObjects as UnreadObjects
+    from eastgate.cluster.unread.model import By as By
+    from eastgate.cluster.unread.model import Influence as Influence
+    from eastgate.cluster.unread.model import Plane as Plane
+    from eastgate.cluster.unread.model import Reach as Reach
+    from eastgate.cluster.unread.model import Side as Side
+    from eastgate.cluster.unread.model import UnreadKind as UnreadKind
     from eastgate.commands import compare as compare
     from eastgate.commands import convert_manifests as convert_manifests
     from eastgate.commands import describe as describe
@@ -63,12 +81,6 @@ if TYPE_CHECKING:
     from eastgate.convert import Assumption as Assumption
     from eastgate.convert import Conversion as Conversion
     from eastgate.convert.model import Written as Written
-    from eastgate.diagnostics import Code as Code
-    from eastgate.diagnostics import Diagnostic as Diagnostic
-    from eastgate.diagnostics import Reporter as Reporter
-    from eastgate.diagnostics import Severity as Severity
-    from eastgate.diagnostics.spans import SourceText as SourceText
-    from eastgate.diagnostics.spans import Span as Span
     from eastgate.dialects import Policy as Policy
     from eastgate.dialects.accesspolicy.settings import *  # noqa: F403
     from eastgate.dialects.base import Condition as Condition
@@ -93,15 +105,15 @@ if TYPE_CHECKING:
     from eastgate.ir import Request as Request
     from eastgate.ir import Rule as Rule
     from eastgate.ir import Ruling as Ruling
-    from eastgate.languages.jwt import DiscoveredKeys as DiscoveredKeys
-    from eastgate.languages.jwt import Keys as Keys
-    from eastgate.languages.jwt import KeySource as KeySource
-    from eastgate.languages.jwt import KnownKeys as KnownKeys
-    from eastgate.manifests import Bounds as Bounds
-    from eastgate.manifests import Document as Document
-    from eastgate.mesh.mesh import LocalMesh as LocalMesh
-    from eastgate.mesh.mesh import MeshOptions as MeshOptions
+    from eastgate.local.mesh import LocalMesh as LocalMesh
+    from eastgate.local.mesh import MeshOptions as MeshOptions
     from eastgate.reach.differences import DoubtReason as DoubtReason
+    from eastgate.reading.jwt import DiscoveredKeys as DiscoveredKeys
+    from eastgate.reading.jwt import Keys as Keys
+    from eastgate.reading.jwt import KeySource as KeySource
+    from eastgate.reading.jwt import KnownKeys as KnownKeys
+    from eastgate.reading.manifests import Bounds as Bounds
+    from eastgate.reading.manifests import Document as Document
     from eastgate.reports.describe import DescribedField as DescribedField
     from eastgate.reports.describe import Description as Description
     from eastgate.reports.diff.model import ChangedPorts as ChangedPorts
@@ -145,18 +157,6 @@ if TYPE_CHECKING:
     from eastgate.settings import SettingsError as SettingsError
     from eastgate.settings import Sidecars as Sidecars
     from eastgate.settings import Size as Size
-    from eastgate.unread import Callers as Callers
-    from eastgate.unread import Handling as Handling
-    from eastgate.unread import Met as Met
-    from eastgate.unread import Unconsidered as Unconsidered
-    from eastgate.unread import Unread as Unread
-    from eastgate.unread import UnreadObjects as UnreadObjects
-    from eastgate.unread.model import By as By
-    from eastgate.unread.model import Influence as Influence
-    from eastgate.unread.model import Plane as Plane
-    from eastgate.unread.model import Reach as Reach
-    from eastgate.unread.model import Side as Side
-    from eastgate.unread.model import UnreadKind as UnreadKind
 
     __all__: list[str]
 
@@ -196,14 +196,14 @@ _NAMES = {
         "run_lint",
         "run_tables",
     ),
-    "api.authority": ("Authority", "from_objects", "from_text", "load"),
-    "api.deciding": ("Prepared",),
+    "authority.authority": ("Authority", "from_objects", "from_text", "load"),
+    "authority.deciding": ("Prepared",),
     "convert": ("Assumption", "Conversion"),
     "convert.model": ("Written",),
-    "api.decisions": ("Decision", "Verdict"),
-    "api.auditing": ("Audited", "Would"),
-    "api.enforcement": ("PolicyEnforcement",),
-    "diagnostics": ("Code", "Diagnostic", "Reporter", "Severity"),
+    "authority.decisions": ("Decision", "Verdict"),
+    "authority.auditing": ("Audited", "Would"),
+    "authority.enforcement": ("PolicyEnforcement",),
+    "basics.diagnostics": ("Code", "Diagnostic", "Reporter", "Severity"),
     "dialects": ("Policy", "Settings"),  # settings are read with those that dialects bring
     "dialects.base": ("Condition",),
     "dialects.rejected": ("RejectedPolicy",),
@@ -212,11 +212,11 @@ _NAMES = {
     "reports.lint": ("Finding",),
     "control.events": ("MeshEvent",),
     "control.gateways": ("GatewaySite",),
-    "mesh.mesh": ("LocalMesh", "MeshOptions"),
-    "diagnostics.spans": ("SourceText", "Span"),
+    "local.mesh": ("LocalMesh", "MeshOptions"),
+    "basics.diagnostics.spans": ("SourceText", "Span"),
     "ir": ("Layer", "Origin", "Outcome", "PolicyRef", "Refusal", "Reply", "Request", "Rule", "Ruling"),
-    "api.questions": ("Arrival", "Question", "QuestionError"),
-    "api.questions.ends": (
+    "authority.questions": ("Arrival", "Question", "QuestionError"),
+    "authority.questions.ends": (
         "ANONYMOUS",
         "Address",
         "Anonymous",
@@ -231,7 +231,7 @@ _NAMES = {
         "ServiceAccount",
         "SpiffeId",
     ),
-    "api.reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
+    "authority.reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
     "settings": (
         "DataPlane",
         "McpDenials",
@@ -243,14 +243,14 @@ _NAMES = {
         "Sidecars",
         "Size",
     ),
-    "manifests": ("Bounds", "Document"),
+    "reading.manifests": ("Bounds", "Document"),
     "reports.invariants.future": ("ImaginedPod",),
     "reports.invariants.proving": ("Counterexample", "StatementFinding", "StatementStanding"),
     "reports.tables": ("Case", "Rejection", "Result", "Run", "Table"),
     "reports.tables.coverage": ("Coverage",),
-    "languages.jwt": ("DiscoveredKeys", "KeySource", "Keys", "KnownKeys"),
-    "unread": ("Callers", "Handling", "Met", "Unconsidered", "Unread", "UnreadObjects"),
-    "unread.model": ("By", "Influence", "Plane", "Reach", "Side", "UnreadKind"),
+    "reading.jwt": ("DiscoveredKeys", "KeySource", "Keys", "KnownKeys"),
+    "cluster.unread": ("Callers", "Handling", "Met", "Unconsidered", "Unread", "UnreadObjects"),
+    "cluster.unread.model": ("By", "Influence", "Plane", "Reach", "Side", "UnreadKind"),
     "cluster": ("ObjectId", "World", "WorldObject"),
     "cluster.points": ("Point",),
 }

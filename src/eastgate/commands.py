@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from os import PathLike
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import ManifestError, read_documents
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import ManifestError, read_documents
 from eastgate.convert import Assumption, Conversion, Options, convert
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.crds import definitions

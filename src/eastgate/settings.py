@@ -12,9 +12,9 @@ from dataclasses import fields, replace
 from enum import StrEnum
 from typing import TypeVar
 
-from eastgate.diagnostics import Code, did_you_mean
+from eastgate.basics.diagnostics import Code, did_you_mean
+from eastgate.basics.records import dataclass
 from eastgate.ir.addresses import Network, parse_network
-from eastgate.records import dataclass
 
 __all__ = [
     "BAD_SETTING",

@@ -21,16 +21,16 @@ from typing import Any, TypeVar
 
 import eastgate
 from eastgate import Settings
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
 from eastgate.control.events import MeshEvent
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.local.mesh import LocalMesh, MeshOptions
 from tests.agents.manifests import Manifest, text, world
-from tests.languages.jwt.mint import jwk, token
 from tests.patience import PATIENCE
 from tests.programs.mcp_environment import python_with_mcp_1
 from tests.programs.processes import Processes, free_port
+from tests.reading.jwt.mint import jwk, token
 
 T = TypeVar("T")
 PROGRAMS = Path(__file__).parents[1] / "programs"

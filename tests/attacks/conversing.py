@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from eastgate.mesh.local.connection import CallConnection
+from eastgate.local.machine.connection import CallConnection
 from tests.attacks.frames import ACK, SETTINGS, Answers, frame, opening, request
 from tests.differential.asking import Http
 

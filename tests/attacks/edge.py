@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from eastgate.identity.certificates import key_pem
+from eastgate.control.identity.certificates import key_pem
 from tests.attacks.agents import gateway
 from tests.attacks.frames import Answers, Field, opening, request
 from tests.attacks.tls import CLIENT, SERVER, Leaf, account, pem

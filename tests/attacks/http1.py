@@ -9,7 +9,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from eastgate.mesh.local.http1 import Malformed, Source, TooLarge
+from eastgate.local.machine.http1 import Malformed, Source, TooLarge
 
 __all__ = ["Head", "body_of", "read_head"]
 

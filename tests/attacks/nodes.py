@@ -8,18 +8,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from eastgate.api.authority import Authority
-from eastgate.api.questions import Question, QuestionError
-from eastgate.api.reading import ManifestError, Manifests, sort_documents
-from eastgate.diagnostics import Reporter
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions import Question, QuestionError
+from eastgate.authority.reading import ManifestError, Manifests, sort_documents
+from eastgate.authority.sources.documents import document_of, relevant
+from eastgate.authority.sources.needs import NeedIndex
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.records import dataclass
 from eastgate.dialects import reads
-from eastgate.manifests import read_text
-from eastgate.records import dataclass
+from eastgate.reading.manifests import read_text
 from eastgate.reports.lint import lint
 from eastgate.reports.tables import read_tables
 from eastgate.settings import Settings
-from eastgate.source.documents import document_of, relevant
-from eastgate.source.needs import NeedIndex
 
 __all__ = ["REPLACEMENTS", "UNREAD", "WORLDS", "Place", "World", "outcomes", "places", "replaced", "worlds_in"]
 

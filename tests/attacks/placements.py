@@ -12,13 +12,13 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
-from eastgate.api.questions import QuestionError
+from eastgate.authority.questions import QuestionError
+from eastgate.control.identity import SvidSource
 from eastgate.envoy.config.sidecar import OUTBOUND_PORT
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.identity import SvidSource
-from eastgate.languages.jwt import KnownKeys
-from eastgate.mesh.local.connection import CallConnection, HttpRequest, Target
-from eastgate.mesh.local.http1 import Malformed
+from eastgate.local.machine.connection import CallConnection, HttpRequest, Target
+from eastgate.local.machine.http1 import Malformed
+from eastgate.reading.jwt import KnownKeys
 from tests.attacks.application import MARK, Application, Arrived
 from tests.attacks.conversing import converse
 from tests.attacks.gateway_policies import at_gateway

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.mesh.running import EASTGATE, SHOP
+from tests.local.running import EASTGATE, SHOP
 from tests.patience import PATIENCE
 
 __all__ = ["HOSTILE", "LOG", "Screen", "World", "in_pipes", "on_a_terminal", "world", "wrong"]
@@ -34,7 +34,7 @@ _LIVE = re.compile(r"\x1b\[(?:\?25[lh]|2K|[0-9]*A)|\r")
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _OWN_COMMAND = re.compile(r"::(?:error|warning|notice) (?:file=[^:]*,line=[^:]*,)?[^:]*title=EG[^:]*::")
 
-LOG = Path(__file__).parents[1] / "mesh" / "shop.log"
+LOG = Path(__file__).parents[1] / "local" / "shop.log"
 
 _BROKEN = f"""\
 apiVersion: v1

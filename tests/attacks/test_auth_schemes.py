@@ -14,7 +14,7 @@ from tests.attacks.placements import Attacked
 from tests.attacks.tokens import AUDIENCE, ISSUER, WEB, TokenTry, claims, token_tries
 from tests.differential.asking import HTTP_1_1, HTTP_2, Http
 from tests.differential.world import Manifest
-from tests.languages.jwt.mint import token
+from tests.reading.jwt.mint import token
 
 Headers = tuple[tuple[str, str], ...]
 

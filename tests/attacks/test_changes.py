@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from eastgate.mesh.local.connection import CallConnection, Target
-from eastgate.mesh.local.http1 import Malformed
+from eastgate.local.machine.connection import CallConnection, Target
+from eastgate.local.machine.http1 import Malformed
 from tests.attacks.agents import AGENTS_WORLD, AgentBench, access_policy, request, route, to_backend, tool, tool_message
 from tests.differential.bench import authority_of
 from tests.differential.world import SETTINGS, Manifest

@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 import eastgate
-from eastgate.api.reading import read_manifests
+from eastgate.authority.reading import read_manifests
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cli import main
-from eastgate.diagnostics import Reporter
-from eastgate.languages.rego import NoAnswer, RegoProgram, StepBudget, UnsupportedModule, evaluate, program
-from eastgate.manifests import Bounds, around, limits, read_nodes
-from eastgate.manifests.files import load
-from eastgate.manifests.watching.changes import _take_snapshot, watch_changes
+from eastgate.dialects.kuadrant.rego import NoAnswer, RegoProgram, StepBudget, UnsupportedModule, evaluate, program
+from eastgate.reading.manifests import Bounds, around, limits, read_nodes
+from eastgate.reading.manifests.files import load
+from eastgate.reading.manifests.watching.changes import _take_snapshot, watch_changes
 from tests.attacks.files import NOT_FILES, SHADOW, TEXTS, pod
 from tests.patience import PATIENCE
 

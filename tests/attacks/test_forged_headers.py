@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from eastgate.mesh.local.connection import CallConnection, HttpRequest
+from eastgate.local.machine.connection import CallConnection, HttpRequest
 from tests.attacks.headers import FORGED
 from tests.attacks.placements import HOST, Attacked, Placement
 from tests.attacks.policies import ONLY_API, only_accounts

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from eastgate.mesh.local.connection import CallConnection, HttpRequest, Target
+from eastgate.local.machine.connection import CallConnection, HttpRequest, Target
 from tests.attacks import framing, headers, hosts, http2, paths, sizes, xds
 from tests.attacks.application import Application
 from tests.attacks.placements import HOST, Attacked, Verdict, marked

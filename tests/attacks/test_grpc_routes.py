@@ -8,7 +8,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 from eastgate import Question
-from eastgate.api.questions import QuestionError
+from eastgate.authority.questions import QuestionError
 from tests.attacks.application import MARK
 from tests.attacks.edge import CLEAR, Edge, http2_answers
 from tests.differential.world import Manifest

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from eastgate.mesh.local.connection import CallConnection, Called
+from eastgate.local.machine.connection import CallConnection, Called
 from tests.attacks.agents import (
     LIST,
     TOOLS,

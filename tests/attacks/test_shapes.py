@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 
-from eastgate.mesh.local.connection import HttpRequest
+from eastgate.local.machine.connection import HttpRequest
 from tests.attacks.placements import HOST, Attacked, Placement
 from tests.attacks.policies import ONLY_API, only_accounts
 from tests.attacks.shapes import SHAPES

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from eastgate.mesh.local.connection import CallConnection
+from eastgate.local.machine.connection import CallConnection
 from tests.attacks.paths import outside
 from tests.attacks.placements import Attacked, Placement
 from tests.attacks.policies import ONLY_API, only

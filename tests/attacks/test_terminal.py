@@ -20,8 +20,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from eastgate.basics.diagnostics.printable import composed, json_text, printable
 from eastgate.cli import main
-from eastgate.diagnostics.printable import composed, json_text, printable
 from tests.attacks.terminal import (
     HOSTILE,
     Screen,
@@ -32,7 +32,7 @@ from tests.attacks.terminal import (
     wrong,
 )
 from tests.dialects.istio.log_lines import as_json, envoy
-from tests.mesh.running import EASTGATE, runtime_folder
+from tests.local.running import EASTGATE, runtime_folder
 
 _QUESTION = ["--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080"]
 _ISTIO = envoy(authority="a\x1b[35m\u202e", path="/\x9b31m\x7f")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.languages.jwt import VerifiedToken, verify
+from eastgate.reading.jwt import VerifiedToken, verify
 from tests.attacks import placements
 from tests.attacks.auth_policies import auth_policy, passing_on, request_authentication
 from tests.attacks.placements import HOST, PLACEMENTS, Attacked, Placement, Trust, Verdict
@@ -18,7 +18,7 @@ from tests.attacks.tokens import ACCOUNTS, AUDIENCE, EXPECTED, ISSUER, JWKS, KEY
 from tests.differential.asking import TRUST_DOMAIN, Http
 from tests.differential.bench import Bench
 from tests.differential.world import Manifest
-from tests.languages.jwt.mint import token
+from tests.reading.jwt.mint import token
 
 TRIES = list(token_tries())
 IDENTITY = TokenIdentity(ISSUER, JWKS, TRUST_DOMAIN, (AUDIENCE,))

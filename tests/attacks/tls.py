@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from eastgate.identity.certificates import key_pem
+from eastgate.control.identity.certificates import key_pem
 from tests.differential.asking import TRUST_DOMAIN
 from tests.faults.certificates import Forge
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from joserfc.jwk import OctKey
 
-from eastgate.languages.jwt import Expectations, Keys
+from eastgate.reading.jwt import Expectations, Keys
 from tests.differential.asking import TRUST_DOMAIN
-from tests.languages.jwt.mint import b64, jwk, pair, sealed, text, token
+from tests.reading.jwt.mint import b64, jwk, pair, sealed, text, token
 
 __all__ = ["ACCOUNTS", "AUDIENCE", "EXPECTED", "ISSUER", "JWKS", "KEYS", "WEB", "TokenTry", "claims", "token_tries"]
 

@@ -11,8 +11,8 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from eastgate.mesh.local.connection import CallConnection, HttpRequest
-from eastgate.mesh.local.http1 import Malformed
+from eastgate.local.machine.connection import CallConnection, HttpRequest
+from eastgate.local.machine.http1 import Malformed
 from tests.attacks.application import MARK, SAW, Arrived
 from tests.attacks.placements import Attacked
 from tests.differential.asking import Http

@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 import grpc
 
-from eastgate.api.questions import Question
+from eastgate.authority.questions import Question
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
 from eastgate.ir.fields import header_values
 from tests.authorino.requests import FAR, answered, check_request, signer
 from tests.authorino.running import Authorino, Manifest
 from tests.authorino.serving import Served, spec_of
-from tests.languages.jwt.mint import token
+from tests.reading.jwt.mint import token
 
 _NOT_FOUND = 404
 SERVED_BY = "x-authconfig"

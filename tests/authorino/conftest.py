@@ -10,7 +10,7 @@ import pytest
 
 from tests.authorino.requests import Issuers
 from tests.authorino.running import SUPERSEDING, Authorino
-from tests.languages.jwt.issuer import running
+from tests.reading.jwt.issuer import running
 
 
 @pytest.fixture(scope="module")

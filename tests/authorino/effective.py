@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eastgate.dialects.kuadrant.schemes import SchemeSection
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 
 _PATHS: Mapping[str, tuple[str, ...]] = {
     SchemeSection.AUTHENTICATION: ("authentication",),

@@ -15,8 +15,8 @@ from eastgate.dialects.kuadrant.authorino.authorizer import with_token
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
 from eastgate.dialects.kuadrant.authorino.model import Jwt, Scheme
 from eastgate.ir.attributes import UNKNOWN
-from tests.languages.jwt.issuer import ABOUT, Issuer
-from tests.languages.jwt.mint import jwk, token
+from tests.reading.jwt.issuer import ABOUT, Issuer
+from tests.reading.jwt.mint import jwk, token
 
 FAR = 4102444800  # the year 2100
 _ALGORITHMS = [*(f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)), "EdDSA"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eastgate.api.decisions import Decision
+from eastgate.authority.decisions import Decision
 from eastgate.convert.authconfigs import auth_config
 from eastgate.dialects.kuadrant import schemes
 from eastgate.dialects.kuadrant.authorino import evaluate as evaluating
@@ -19,7 +19,7 @@ from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.proposal import meaning
 from eastgate.dialects.kuadrant.schemes import read_scheme, scheme_from
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 from eastgate.reports.tables import Case, Table, read_tables, run_tables
 from eastgate.settings import Settings
 from tests.authorino.effective import effective_config

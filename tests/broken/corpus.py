@@ -9,8 +9,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from eastgate.api.reading import read_manifests
-from eastgate.diagnostics import Diagnostic
+from eastgate.authority.reading import read_manifests
+from eastgate.basics.diagnostics import Diagnostic
 from eastgate.settings import Settings
 
 HERE = Path(__file__).parent

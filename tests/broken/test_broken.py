@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from eastgate.diagnostics import Diagnostic, render_all
+from eastgate.basics.diagnostics import Diagnostic, render_all
 from tests.broken.corpus import HERE, MANIFESTS, expected, findings
 
 # Codes whose diagnostics do not (always) say what to write. To be shortened, never to be lengthened without a reason.

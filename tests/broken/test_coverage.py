@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
+from eastgate.basics.diagnostics import Code
 from eastgate.cluster import codes as world
-from eastgate.diagnostics import Code
 from eastgate.dialects import codes as dialects
 from eastgate.dialects.accesspolicy import codes as accesspolicy
 from eastgate.dialects.gep3779 import codes as gep3779
@@ -19,8 +19,8 @@ from eastgate.dialects.kuadrant.proposal import codes as kuadrant
 from eastgate.dialects.kuadrant.schemes import codes as schemes
 from eastgate.dialects.linkerd import codes as linkerd
 from eastgate.dialects.network import codes as network
-from eastgate.manifests import codes as sources
-from eastgate.manifests.shapes import codes as schema
+from eastgate.reading.manifests import codes as sources
+from eastgate.reading.manifests.shapes import codes as schema
 from tests.broken.corpus import MANIFESTS, expected
 
 # What no file can show.
@@ -30,7 +30,7 @@ NOT_IN_A_FILE = {
     sources.EMPTY_FOLDER,  # a folder
     sources.LEADS_OUT,  # a link; tests/attacks/test_files.py
     sources.NOT_A_FILE,  # a pipe; tests/attacks/test_files.py
-    # folders; tests/manifests/test_folders.py and test_kustomize.py
+    # folders; tests/reading/manifests/test_folders.py and test_kustomize.py
     *(sources.LEFT_ASIDE, sources.EMPTY_INPUT, sources.HELM_CHART, sources.BAD_PATTERN),
     *(sources.NOT_BUILT, sources.REMOTE_BASE),
     *(sources.KUSTOMIZATION_NAMED, sources.KUSTOMIZE_CHOICE, sources.KUSTOMIZE_FAILED, sources.KUSTOMIZE_MISSING),

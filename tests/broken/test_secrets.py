@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from eastgate.api.reading import Manifests, sort_documents
-from eastgate.diagnostics import render_all
+from eastgate.authority.reading import Manifests, sort_documents
+from eastgate.basics.diagnostics import render_all
 from eastgate.dialects import reads
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from eastgate.settings import Settings
 
 HELD = ("hunter2", "aHVudGVyMg", "31337")  # a password, the same in base64, and one that YAML takes for a number

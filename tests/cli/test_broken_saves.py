@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.mesh.running import Event, Up, up
+from tests.local.running import Event, Up, up
 
 _TO_CART = ("--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080")
 _TO_WEB = ("--from", "sa:shop/cart", "--to", "pod:shop/web", "--port", "8080")

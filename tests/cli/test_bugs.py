@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from eastgate.api.reading import Manifests
+from eastgate.authority.reading import Manifests
 from eastgate.cli import main
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {serviceAccountName: web}\n"
@@ -121,7 +121,7 @@ def test_nothing_that_ends_a_command_early_is_a_verdict(
 
 _INJECTED = """
 import sys, runpy
-from eastgate.api.reading import Manifests
+from eastgate.authority.reading import Manifests
 def add(*_): raise TypeError("unhashable")
 Manifests.add = add
 sys.argv = ["eastgate", "check", "-f", "m.yaml", "--from", "sa:shop/web", "--to", "pod:shop/web"]

@@ -15,7 +15,7 @@ from click.testing import Result
 from eastgate.cli import asking
 from tests.cli.conftest import Cli
 from tests.cli.test_other import complete
-from tests.mesh.running import Up, up
+from tests.local.running import Up, up
 
 CART = ("--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080")
 

@@ -16,8 +16,8 @@ from eastgate.cli.asking import ask
 from tests.certificates import self_signed
 from tests.cli.conftest import Cli
 from tests.cli.test_other import complete
-from tests.mesh.agents import AGENTS, ASKING, POLICIES, secure
-from tests.mesh.running import Up, up
+from tests.local.agents import AGENTS, ASKING, POLICIES, secure
+from tests.local.running import Up, up
 from tests.programs.mcp_server import LEGACY, MODERN, McpServer, mcp_server
 
 GATEWAY = ("--to", "gateway:prod/gw", "--host", "maths.example")

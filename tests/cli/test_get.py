@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from eastgate import dialects
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from eastgate.reports.get import listing
 from eastgate.reports.get.manifests import age_of
 from eastgate.reports.get.selectors import BadSelector, parse_selector

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from eastgate import Settings
 from eastgate.cli import main
 from eastgate.cli.identities import Identities
-from eastgate.identity import EmbeddedCa, WorkloadApi
+from eastgate.control.identity import EmbeddedCa, WorkloadApi
 
 SETTINGS = Settings()
 ISSUER = "https://i.example"

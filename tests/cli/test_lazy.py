@@ -30,7 +30,7 @@ SCHEMES = {
     "cel_expr_python",
     "cryptography",
     "eastgate.dialects.kuadrant.authorino.evaluate",
-    "eastgate.languages.rego",
+    "eastgate.dialects.kuadrant.rego",
     "joserfc",
     "re2",
 }

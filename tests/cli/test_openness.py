@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.mesh.running import Up, up
+from tests.local.running import Up, up
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.mesh.running import Up, up
+from tests.local.running import Up, up
 
 _CALLS = {
     "a": ("--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080"),

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.mesh.running import Up, up
-from tests.mesh.toystore import GATEWAY, STAFF, write_manifests
+from tests.local.running import Up, up
+from tests.local.toystore import GATEWAY, STAFF, write_manifests
 from tests.programs.oidc_issuer import OidcIssuer
 
 pytestmark = pytest.mark.real

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.mesh.local.control import ControlClient
+from eastgate.local.machine.control import ControlClient
 from tests.cli.conftest import SHOP, Cli
-from tests.mesh.running import EASTGATE, Event, Up, remains, runtime_folder, up
+from tests.local.running import EASTGATE, Event, Up, remains, runtime_folder, up
 from tests.patience import PATIENCE
 
 WEB_TO_CART = ("--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080")

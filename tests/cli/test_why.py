@@ -1,4 +1,4 @@
-"""`why`: lines that real proxies wrote (tests/mesh/shop.log), explained by the manifests and by a mesh."""
+"""`why`: lines that real proxies wrote (tests/local/shop.log), explained by the manifests and by a mesh."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SHOP, Cli
-from tests.mesh.running import up
+from tests.local.running import up
 
-LOG = Path(__file__).parents[1] / "mesh" / "shop.log"
+LOG = Path(__file__).parents[1] / "local" / "shop.log"
 
 
 def line(*marks: str) -> str:

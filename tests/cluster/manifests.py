@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.cluster import WorldObject, interpret
-from eastgate.diagnostics import Diagnostic, Reporter
-from eastgate.diagnostics.spans import SourceText, Span
 
 
 @dataclass

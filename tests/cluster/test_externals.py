@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.cluster import (
     ContainerPort,
     Controller,
@@ -27,7 +28,6 @@ from eastgate.cluster import (
     Target,
     WorldObject,
 )
-from eastgate.diagnostics.spans import SourceText, Span
 from tests.cluster.manifests import errors, read
 from tests.cluster.telling import told
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import (
     NAME_LABEL,
     ContainerPort,
@@ -30,7 +31,6 @@ from eastgate.cluster import (
     object_id,
     uses,
 )
-from eastgate.diagnostics import Reporter
 from tests.cluster.manifests import manifest, read
 
 GATEWAY = "gateway.networking.k8s.io/v1"

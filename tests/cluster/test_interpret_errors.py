@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from eastgate.basics.diagnostics import Code
 from eastgate.cluster import codes
-from eastgate.diagnostics import Code
 from tests.cluster.manifests import errors
 
 GATEWAY = "gateway.networking.k8s.io/v1"

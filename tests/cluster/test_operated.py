@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eastgate import Question, Settings, load, read_manifests
-from eastgate.api.questions import QuestionError
+from eastgate.authority.questions import QuestionError
 from eastgate.cluster import World
 
 TEMPLATE = "template: {metadata: {labels: {app: web}}, spec: {serviceAccountName: runner, containers: [{name: c}]}}"

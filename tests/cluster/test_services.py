@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.cluster import ContainerPort, Controller, LiveWorld, Pod, PodsOfService, Service, ServicePort, WorldObject
-from eastgate.diagnostics.spans import SourceText, Span
 from tests.cluster.telling import told
 
 WEB = Pod(

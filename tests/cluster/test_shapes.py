@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import codes
 from eastgate.cluster.examination import Examination
 from eastgate.cluster.read_gateways import GATEWAY, GRANT, route_shape
 from eastgate.cluster.read_pods import POD, controller_shape
 from eastgate.cluster.secrets import SECRET
 from eastgate.cluster.slices import SLICE
-from eastgate.diagnostics import Reporter
-from eastgate.manifests.shapes import Check, Field, Record, Text, check
-from eastgate.manifests.shapes.demands import Demand, Problem
-from eastgate.manifests.shapes.fitting import fits
+from eastgate.reading.manifests.shapes import Check, Field, Record, Text, check
+from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.fitting import fits
 from tests.cluster.manifests import manifest
-from tests.manifests.reading import yaml_node
+from tests.reading.manifests.reading import yaml_node
 
 CONTAINER = {
     "ports": [{"containerPort": 80, "name": "http", "protocol": "TCP"}],

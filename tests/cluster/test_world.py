@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.cluster import (
     NAME_LABEL,
     Backend,
@@ -39,7 +40,6 @@ from eastgate.cluster import (
     Target,
     WorldObject,
 )
-from eastgate.diagnostics.spans import SourceText, Span
 from tests.cluster.telling import told
 
 A1, A2 = Pod("a", "one", {"app": "x", "tier": "web"}), Pod("a", "two", {"app": "x"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate.control.access_log import read_record
-from eastgate.mesh.mesh import LocalMesh
+from eastgate.local.mesh import LocalMesh
 
 _LINE = {"eastgate": "request", "workload": "shop/cart", "port": 8080, "peer": "none", "source": "127.0.0.1:1"}
 _ALLOWED, _DENIED = "200:open", "403:none-of-1"

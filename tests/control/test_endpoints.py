@@ -12,16 +12,16 @@ from typing import cast
 
 import pytest
 
-from eastgate.authorizer.checks import Body, ProxyCheck
-from eastgate.authorizer.external import ExternalAuthorizers
+from eastgate.control.authorizer.checks import Body, ProxyCheck
+from eastgate.control.authorizer.external import ExternalAuthorizers
 from eastgate.control.authorizing import MeshAuthorizer, _with_notes
 from eastgate.control.endpoints import TlsEndpoint
 from eastgate.control.gateways import gateway_identity
+from eastgate.control.identity import EmbeddedCa, client_context, server_context
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
-from eastgate.identity import EmbeddedCa, client_context, server_context
+from tests.local.toystore import ToyStore, toy_store
 from tests.loops import LOOPS, run_on
-from tests.mesh.toystore import ToyStore, toy_store
 from tests.programs.processes import free_port
 
 _KEY = "EXAMPLE-KEY-PAPER-KITES"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.api.authority import load
+from eastgate.authority.authority import load
 from eastgate.control.modes import PortMode, changed_modes, mode_of
 from eastgate.ir import (
     ALWAYS,
@@ -33,7 +33,7 @@ from eastgate.ir import (
 from eastgate.ir.attributes import PORT
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.modes import modes, summary
-from tests.mesh.running import SHOP
+from tests.local.running import SHOP
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -10,14 +10,14 @@ import os
 import pytest
 
 from eastgate import Authority, dialects
-from eastgate.api.reading import sort_documents
+from eastgate.authority.reading import sort_documents
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.sidecar import OUTBOUND_PORT
-from eastgate.manifests.reader import read_text
-from eastgate.mesh.local.connection import Called, HttpRequest, Target
-from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.local.machine.connection import Called, HttpRequest, Target
+from eastgate.local.mesh import LocalMesh, MeshOptions
+from eastgate.reading.manifests.reader import read_text
 from eastgate.settings import Settings
-from tests.mesh.local.calling import call
+from tests.local.machine.calling import call
 
 MANIFESTS = """
 apiVersion: v1

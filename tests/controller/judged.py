@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eastgate.admission.configuration import webhook_configurations
+from eastgate.controller.admission.configuration import webhook_configurations
 from eastgate.reports.crds import Webhook
+from tests.authority.sources.objects import GROUP, policy
 from tests.controller.replicas import SYSTEM, Replicas
 from tests.programs import ApiServer
-from tests.source.objects import GROUP, policy
 
 Plain = dict[str, Any]
 _REVIEWS = re.compile(r'^eastgate_admission_requests_total\{[^}]*webhook="validate"[^}]*\} ([0-9.]+)$', re.MULTILINE)

@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 
 from eastgate import Size
-from eastgate.admission.changes import AdmissionJudgement, ChangeOperation, Mutation, RequestedChange
-from eastgate.admission.configuration import validating_configuration
-from eastgate.admission.semantic import Judge
-from eastgate.admission.webhooks import Webhooks
-from eastgate.api.authority import Authority, load
-from eastgate.api.reading import read_plain
+from eastgate.authority.authority import Authority, load
+from eastgate.authority.reading import read_plain
+from eastgate.authority.sources.documents import ref_of
+from eastgate.authority.sources.listing import ClusterPath
+from eastgate.authority.sources.sizes import PolicySizes, size_of
+from eastgate.controller.admission.changes import AdmissionJudgement, ChangeOperation, Mutation, RequestedChange
+from eastgate.controller.admission.configuration import validating_configuration
+from eastgate.controller.admission.semantic import Judge
+from eastgate.controller.admission.webhooks import Webhooks
 from eastgate.controller.admitting import judge_change, mutate_pod, refuse_too_large
-from eastgate.injection import InjectionOptions
+from eastgate.controller.injection import InjectionOptions
 from eastgate.reports.invariants.objects import read_invariant
 from eastgate.settings import Settings
-from eastgate.source.documents import ref_of
-from eastgate.source.listing import ClusterPath
-from eastgate.source.sizes import PolicySizes, size_of
-from tests.admission.running import run_webhooks
-from tests.admission.semantic.world import authority, gep
+from tests.authority.sources.objects import CART, GROUP, GUARDED, policy
+from tests.controller.admission.running import run_webhooks
+from tests.controller.admission.semantic.world import authority, gep
 from tests.programs import ApiServer
-from tests.source.objects import CART, GROUP, GUARDED, policy
 
 
 def _created(**spec: Any) -> Mutation:

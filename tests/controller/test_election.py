@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eastgate.controller.election import LEASES, Election, ElectionTimes
-from eastgate.kubernetes import Connection, JsonObject, Resource, connect
+from eastgate.reading.kubernetes import Connection, JsonObject, Resource, connect
 from tests.programs import ApiServer
 
 pytestmark = pytest.mark.apiserver

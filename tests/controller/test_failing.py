@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from eastgate.authority.sources.source import ClusterSource
 from eastgate.controller import controller
 from eastgate.controller.election import ElectionTimes
 from eastgate.controller.options import ControllerOptions, ListeningPorts
 from eastgate.controller.replica import Replica
-from eastgate.kubernetes import connect
+from eastgate.reading.kubernetes import connect
 from eastgate.settings import Settings
-from eastgate.source.source import ClusterSource
 from tests.controller.replicas import SYSTEM
 from tests.patience import PATIENCE
 from tests.programs import ApiServer, free_port

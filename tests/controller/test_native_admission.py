@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.authority.sources.objects import CART, policy
 from tests.controller.judged import Cluster, Plain, never, policies_of, run_judged
-from tests.source.objects import CART, policy
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.real]
 

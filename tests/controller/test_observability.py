@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from eastgate.admission.changes import AdmissionJudgement, AdmissionRefusal, RequestedChange
-from eastgate.admission.webhooks import Webhooks
-from eastgate.authorizer.checks import ProxyAnswer, ProxyCheck
-from eastgate.authorizer.http_server import ServedRequest
 from eastgate.control.access_log import find_record
+from eastgate.control.authorizer.checks import ProxyAnswer, ProxyCheck
+from eastgate.control.authorizer.http_server import ServedRequest
+from eastgate.control.identity.svid import utc_now
+from eastgate.controller.admission.changes import AdmissionJudgement, AdmissionRefusal, RequestedChange
+from eastgate.controller.admission.webhooks import Webhooks
 from eastgate.controller.decision_log import DecisionSampling, SampledDecisions, open_decision_log
 from eastgate.controller.health import HealthServer
 from eastgate.controller.heartbeat import Heartbeat
@@ -33,10 +34,9 @@ from eastgate.controller.logs import (
 from eastgate.controller.metrics import ControllerMetrics, decider
 from eastgate.controller.reviewing import ObservedWebhooks
 from eastgate.envoy.server import LISTENER, Metrics, ResourceRejection
-from eastgate.identity.svid import utc_now
-from eastgate.kubernetes import ApiError, UnreachableError
-from tests.admission.reviews import admission_review, policy, rules
-from tests.authorizer.worlds import live_authorizer
+from eastgate.reading.kubernetes import ApiError, UnreachableError
+from tests.control.authorizer.worlds import live_authorizer
+from tests.controller.admission.reviews import admission_review, policy, rules
 
 _RULES = [{"authorizationSource": {"serviceAccounts": ["web"]}}]
 _JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl"

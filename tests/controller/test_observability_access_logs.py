@@ -32,7 +32,7 @@ from eastgate.envoy.server import AuthenticatedProxy, Metrics
 from eastgate.envoy.server.access_logs import LOG_METHOD, LOG_SERVICE, AccessLogs, node_of_log, record_of_tags
 from eastgate.ir import AllowAny, Chain, Is, Layer, OneOf, Origin, Placement, PolicyRef, Refusal, Rule
 from eastgate.ir.attributes import IDENTITY
-from eastgate.mesh.local.envoy import EnvoyProcess
+from eastgate.local.machine.envoy import EnvoyProcess
 from tests.controller.proxies import test_in_a_cluster
 from tests.controller.proxies.test_in_a_cluster import InCluster, Replica, _policy, _run
 from tests.patience import PATIENCE

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.authority.sources.objects import CART, GROUP, policy
 from tests.controller.replicas import SYSTEM, Replicas
 from tests.programs import ApiServer, free_port
-from tests.source.objects import CART, GROUP, policy
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = ROOT / "deploy" / "grafana" / "eastgate.json"

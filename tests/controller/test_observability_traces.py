@@ -17,11 +17,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import CollectorRegistry
 
-from eastgate.authorizer.http_server import ServedRequest
+from eastgate.control.authorizer.http_server import ServedRequest
 from eastgate.controller.metrics import ControllerMetrics
 from eastgate.controller.reviewing import ObservedWebhooks
 from eastgate.controller.tracing import span, start_tracing, trace_by, wants_traces
-from tests.admission.reviews import admission_review, policy, rules
+from tests.controller.admission.reviews import admission_review, policy, rules
 
 _RULES = [{"authorizationSource": {"serviceAccounts": ["web"]}}]
 _TRACE, _PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

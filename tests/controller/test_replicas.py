@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.authority.sources.objects import CART, GROUP, policy
 from tests.controller.replicas import Replicas
 from tests.programs import ApiServer
-from tests.source.objects import CART, GROUP, policy
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.real]
 

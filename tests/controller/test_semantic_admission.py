@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from eastgate.admission.configuration import webhook_configurations
+from eastgate.controller.admission.configuration import webhook_configurations
 from eastgate.reports.crds import Webhook
+from tests.authority.sources.objects import CART, policy
 from tests.controller.judged import Cluster, never, policies_of, run_judged
 from tests.controller.replicas import SYSTEM
 from tests.programs import ApiServer
-from tests.source.objects import CART, policy
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.real]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.controller.injection.network import what_is_missing
 from tests.controller.whole_cluster import (
     AGENTIC_GROUP,
     CART,
@@ -28,7 +29,6 @@ from tests.controller.whole_cluster import (
     run_whole_cluster,
     until,
 )
-from tests.injection.network import what_is_missing
 
 pytestmark = [pytest.mark.real, pytest.mark.apiserver]
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import yaml
 
-from eastgate.admission.configuration import webhook_configurations
+from eastgate.controller.admission.configuration import webhook_configurations
 from eastgate.reports.crds import Webhook, definitions
+from tests.controller.injection.kubelet import PodSandbox
+from tests.controller.injection.network import Network
 from tests.controller.replicas import SYSTEM, Replicas
-from tests.injection.kubelet import PodSandbox
-from tests.injection.network import Network
 from tests.patience import PATIENCE
 from tests.programs import ApiServer, ControllerManager
 from tests.programs.building import find

@@ -8,7 +8,7 @@ from typing import Any
 
 from eastgate.convert import Assumption, Options, convert
 from eastgate.dialects import reads
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from eastgate.settings import Settings
 
 Manifest = dict[str, Any]

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from eastgate.api.authority import Authority
-from eastgate.api.questions import QuestionError
-from eastgate.api.reading import Manifests, sort_documents
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions import QuestionError
+from eastgate.authority.reading import Manifests, sort_documents
 from eastgate.convert import Conversion, convert, from_authconfigs, proposal_authconfigs
 from eastgate.convert.policy_writing import rules_of_policy
 from eastgate.convert.verifying import verify
@@ -21,9 +21,9 @@ from eastgate.dialects import reads
 from eastgate.dialects.kuadrant.hosts import host_problem
 from eastgate.ir.fields import query_of
 from eastgate.ir.paths import handed_path
-from eastgate.manifests import ReadResult, read_text
 from eastgate.reach.differences import AuthorityComparison, DoubtReason
 from eastgate.reach.hosts import host_names
+from eastgate.reading.manifests import ReadResult, read_text
 from eastgate.reports.tables import Table, read_tables
 from eastgate.settings import Settings
 

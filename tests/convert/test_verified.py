@@ -20,8 +20,8 @@ from eastgate.convert import Options, convert, gep_writing
 from eastgate.convert.model import metadata_of
 from eastgate.convert.verifying import can_verify, verify
 from eastgate.dialects import reads
-from eastgate.manifests import read_text
 from eastgate.reach.differences import AuthorityComparison, DoubtReason
+from eastgate.reading.manifests import read_text
 from tests.convert.conversions import ALL_ASSUMED, Manifest, is_policy
 from tests.convert.istio_generate import meshes
 from tests.convert.test_gep_generated import GEP, clusters

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from eastgate._version import __version__
-from eastgate.admission.configuration import webhook_configurations
 from eastgate.cli.controller import controller as controller_command
+from eastgate.controller.admission.configuration import webhook_configurations
 from eastgate.controller.options import ListeningPorts
 from eastgate.reports.crds import Webhook, definitions
 from tests.deploy.charts import (

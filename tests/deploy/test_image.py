@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eastgate.injection import InjectionOptions, inject
+from eastgate.controller.injection import InjectionOptions, inject
 from tests.deploy.charts import ROOT, of_kind, render
 
 _DOCKERFILE = ROOT / "deploy" / "Dockerfile"

@@ -14,19 +14,19 @@ import grpc
 import pytest
 from envoy.service.discovery.v3 import discovery_pb2
 
+from eastgate.authority.sources.kinds import watched_kinds
+from eastgate.control.identity.ca import Lifetimes
 from eastgate.controller.certificates.ca_secret import CA_NAME, new_secret
 from eastgate.controller.gateways.objects import OBJECT_RESOURCES
 from eastgate.controller.permissions import plural_of
 from eastgate.controller.replica import ALSO_FOLLOWED
-from eastgate.identity.ca import Lifetimes
-from eastgate.kubernetes import Resource
-from eastgate.native.writer import RESOURCES as NATIVE_RESOURCES
-from eastgate.source.kinds import watched_kinds
+from eastgate.convert.native.writer import RESOURCES as NATIVE_RESOURCES
+from eastgate.reading.kubernetes import Resource
+from tests.authority.sources.objects import GROUP, policy
 from tests.deploy.audit import audit_options, audited, unused
 from tests.deploy.charts import NAMESPACE, Object, of_kind, render
 from tests.deploy.controllers import Controller, arguments_of
 from tests.programs import ApiServer
-from tests.source.objects import GROUP, policy
 
 pytestmark = pytest.mark.apiserver
 

@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from eastgate._version import __version__
+from tests.authority.sources.objects import GUARDED, policy
 from tests.deploy.charts import ROOT
 from tests.programs import ApiServer, find
-from tests.source.objects import GUARDED, policy
 
 pytestmark = pytest.mark.apiserver  # kubectl is built with the API server
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from textwrap import indent
 
 from eastgate import dialects
-from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.gep3779 import Policy
-from eastgate.manifests import Document, read_text
+from eastgate.reading.manifests import Document, read_text
 from eastgate.settings import MeshMode, Settings
 
 GROUP = "gateway.networking.x-k8s.io"

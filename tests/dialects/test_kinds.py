@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate import dialects
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
 from eastgate.dialects import codes
 from tests.dialects.gep3779.test_accepted import MINIMAL
 from tests.dialects.reading import FORMS, GROUP, document, judge, manifest

@@ -12,7 +12,7 @@ from eastgate.dialects import DIALECTS, registered, rejected
 
 SOURCE = Path(__file__).parents[2] / "src" / "eastgate"
 PACKAGES = sorted({dialect.model.__module__.split(".")[2] for dialect in DIALECTS})
-ALLOWED = ("dialects/", "convert/", "admission/", "native/", "__init__.py")  # the last two convert GEP-3779
+ALLOWED = ("dialects/", "convert/", "controller/admission/", "__init__.py")  # admission converts GEP-3779
 _HIDDEN = {"__init__.py", "cli/__init__.py", "envoy/config/typed.py"}  # names, verbs, protobufs: imported when needed
 
 

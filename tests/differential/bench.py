@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 from eastgate import Authority, Settings
-from eastgate.api.reading import sort_documents
+from eastgate.authority.reading import sort_documents
 from eastgate.control.access_log import Observation
 from eastgate.control.events import Decided, MeshEvent, NotEnforced
+from eastgate.control.identity import SvidSource
 from eastgate.dialects import reads
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_port import TIMEOUTS
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.identity import SvidSource
-from eastgate.languages.jwt import KeySource
-from eastgate.manifests import read_text
-from eastgate.mesh.local.connection import CallConnection, HttpRequest, Target
-from eastgate.mesh.local.http1 import Malformed
-from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.local.machine.connection import CallConnection, HttpRequest, Target
+from eastgate.local.machine.http1 import Malformed
+from eastgate.local.mesh import LocalMesh, MeshOptions
+from eastgate.reading.jwt import KeySource
+from eastgate.reading.manifests import read_text
 from tests.attacks.application import Application
 from tests.attacks.conversing import converse
 from tests.differential.asking import HTTP_2, Ask, Caller, Http

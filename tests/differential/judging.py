@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from eastgate.api.decisions import Decision
+from eastgate.authority.decisions import Decision
 from eastgate.engine import reference
 from eastgate.ir import Outcome
 from tests.differential.asking import Ask

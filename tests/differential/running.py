@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from eastgate import Settings
-from eastgate.api.authority import Authority
-from eastgate.api.reading import ManifestError
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import ManifestError
 from tests.differential.asking import Ask
 from tests.differential.bench import Answer, Bench
 from tests.differential.judging import difference, known

@@ -8,7 +8,7 @@ from os import getpid
 
 import pytest
 
-from eastgate.mesh.local.connection import CallConnection
+from eastgate.local.machine.connection import CallConnection
 from tests.differential.asking import Ask, Caller, Http
 from tests.differential.bench import RAW, Bench
 from tests.differential.world import SETTINGS, Manifest

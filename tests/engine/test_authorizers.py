@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from eastgate.api.questions.values import path_values
+from eastgate.authority.questions.values import path_values
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
 from eastgate.ir import (

@@ -23,8 +23,8 @@ from eastgate.ir import (
     Suffix,
 )
 from eastgate.ir.attributes import HOST, IDENTITY, METHOD, PATH, PORT, header
-from eastgate.symbolic.completions import complete
-from eastgate.symbolic.judging import prove_allow
+from eastgate.ir.symbolic.completions import complete
+from eastgate.ir.symbolic.judging import prove_allow
 from tests.engine import strategies
 
 

@@ -24,8 +24,8 @@ from eastgate.ir import (
     Suffix,
 )
 from eastgate.ir.attributes import HOST, METHOD, PATH, Attribute, header
-from eastgate.symbolic.completions import complete
-from eastgate.symbolic.judging import judge
+from eastgate.ir.symbolic.completions import complete
+from eastgate.ir.symbolic.judging import judge
 
 TEAM = header("x-team")
 

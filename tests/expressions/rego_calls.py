@@ -6,7 +6,7 @@ import itertools
 import random
 from typing import Final
 
-from eastgate.languages.rego.functions.registry import REGISTERED
+from eastgate.dialects.kuadrant.rego.functions.registry import REGISTERED
 
 __all__ = ["CALLS", "HEAD", "INPUT"]
 

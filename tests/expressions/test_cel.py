@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eastgate.languages.cel import CelEvaluationError, CelProblem, compile_document_cel
+from eastgate.dialects.cel import CelEvaluationError, CelProblem, compile_document_cel
 from tests.expressions.record import CEL, DOCUMENT
 
 _ROWS = json.loads(CEL.read_text(encoding="utf-8"))["rows"]

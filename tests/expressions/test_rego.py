@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eastgate.languages.rego import NoAnswer, UnsupportedModule, evaluate, program
+from eastgate.dialects.kuadrant.rego import NoAnswer, UnsupportedModule, evaluate, program
 from tests.expressions import rego_calls
 from tests.expressions.record import INPUT, REGO_CALLS, REGO_MODULES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.languages.rego import NoAnswer, UnsupportedModule, evaluate, program
+from eastgate.dialects.kuadrant.rego import NoAnswer, UnsupportedModule, evaluate, program
 from tests.expressions import record, rego_calls
 from tests.expressions.authorino import Upstream, running
 from tests.expressions.test_rego import allowed

@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Callable
 from functools import lru_cache
 
-from eastgate.mesh.local.http1 import Malformed, Source
+from eastgate.local.machine.http1 import Malformed, Source
 from tests.attacks.http1 import Head, body_of, read_head
 from tests.faults.recorder import Recorder
 

@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from eastgate.identity import CaState, EmbeddedCa, Lifetimes, TrustBundles
-from eastgate.identity.certificates import key_pem
-from eastgate.mesh.local.connection import Target
+from eastgate.control.identity import CaState, EmbeddedCa, Lifetimes, TrustBundles
+from eastgate.control.identity.certificates import key_pem
+from eastgate.local.machine.connection import Target
 from tests.faults.worlds import DOMAIN
 
 __all__ = ["Forge", "served_certificate", "tls_context"]

@@ -16,10 +16,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from eastgate.control.enforcement import Enforcement
+from eastgate.control.identity import Svid, TrustBundles, roots_of_pem
 from eastgate.control.sites import ProxySite
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server import AdsServer, Store, Tokens
-from eastgate.identity import Svid, TrustBundles, roots_of_pem
 from eastgate.settings import Settings
 from tests.faults.worlds import DOMAIN, reading
 

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 from eastgate.control.access_log import Observation
 from eastgate.control.events import Decided, Enforced, MeshEvent, PartlyEnforced
 from eastgate.envoy.config.clusters import SocketAddress
-from eastgate.mesh.local.connection import CallConnection, Called, HttpRequest, Target
-from eastgate.mesh.local.echo import EchoOptions, EchoServer
-from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.local.machine.connection import CallConnection, Called, HttpRequest, Target
+from eastgate.local.machine.echo import EchoOptions, EchoServer
+from eastgate.local.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
 from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, Manifest, reading, sa
-from tests.mesh.local.calling import call
+from tests.local.machine.calling import call
 from tests.patience import PATIENCE
 
 __all__ = ["SERVER", "Running", "running", "until"]

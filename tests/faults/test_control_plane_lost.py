@@ -15,23 +15,23 @@ from pathlib import Path
 from typing import Any
 
 from eastgate.control.enforcement import Enforcement
+from eastgate.control.identity import EmbeddedCa, client_context
 from eastgate.control.sites import ProxySite
 from eastgate.envoy.config.bootstrap import bootstrap
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server.events import Acked, Connected, ServerEvent
 from eastgate.envoy.server.resources import EXTENSION
 from eastgate.envoy.server.store import Store
-from eastgate.identity import EmbeddedCa, client_context
-from eastgate.mesh.listening import wait_until_listening
-from eastgate.mesh.local.addresses import Addresses
-from eastgate.mesh.local.connection import HttpRequest, Target
-from eastgate.mesh.local.echo import EchoServer
-from eastgate.mesh.local.envoy import EnvoyProcess
+from eastgate.local.listening import wait_until_listening
+from eastgate.local.machine.addresses import Addresses
+from eastgate.local.machine.connection import HttpRequest, Target
+from eastgate.local.machine.echo import EchoServer
+from eastgate.local.machine.envoy import EnvoyProcess
 from eastgate.settings import Settings
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, running
 from tests.faults.worlds import DOMAIN, HTTP, Manifest, allow, reading, sa, world
-from tests.mesh.local.calling import call
+from tests.local.machine.calling import call
 
 _BASE = [*world(), allow("all", "alice", "carol")]
 _API = allow("api", "alice", "carol", paths=["/api/*"])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from eastgate.api.questions import Question
+from eastgate.authority.questions import Question
 from eastgate.envoy.config import values
 from eastgate.envoy.plan import joint_of
 from eastgate.envoy.plan.exactness import obstacle
@@ -16,8 +16,8 @@ from eastgate.envoy.plan.vantage import AT_SIDECAR
 from eastgate.ir import Is, Present
 from eastgate.ir.attributes import header
 from eastgate.ir.fields import header_values
-from eastgate.mesh.calls import make_calls
-from eastgate.mesh.local.connection import CallConnection
+from eastgate.local.calls import make_calls
+from eastgate.local.machine.connection import CallConnection
 from tests.attacks.frames import GOAWAY, RST_STREAM, frames, opening, request
 from tests.faults.hammering import hammering
 from tests.faults.linkerd import only_for_bob

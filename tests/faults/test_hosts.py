@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.api.questions import Question
-from eastgate.mesh.calls import make_calls
-from eastgate.mesh.local.connection import CallConnection
+from eastgate.authority.questions import Question
+from eastgate.local.calls import make_calls
+from eastgate.local.machine.connection import CallConnection
 from tests.attacks.frames import opening, request
 from tests.faults.linkerd import route_for, server
 from tests.faults.meshes import Running, running

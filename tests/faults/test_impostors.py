@@ -7,11 +7,11 @@ import warnings
 
 import pytest
 
-from eastgate.mesh.local.connection import HttpRequest
+from eastgate.local.machine.connection import HttpRequest
 from tests.faults.certificates import Forge, tls_context
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP, RAW, allow, deny, sa, world
-from tests.mesh.local.calling import call
+from tests.local.machine.calling import call
 
 _PARTNER = "partner.example"
 _FRIEND = f"spiffe://{_PARTNER}/ns/shop/sa/friend"

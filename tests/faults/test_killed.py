@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from eastgate.mesh.local import procfs
+from eastgate.local.machine import procfs
 from tests.faults.meshes import until
 from tests.patience import PATIENCE
 

@@ -31,11 +31,11 @@ from eastgate.ir import (
     Site,
 )
 from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, header, query
-from eastgate.mesh.local.connection import HttpRequest
+from eastgate.local.machine.connection import HttpRequest
 from tests.faults.linkerd import from_networks, header_routes, server
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import allow, deny, sa, world
-from tests.mesh.local.calling import call
+from tests.local.machine.calling import call
 from tests.patience import PATIENCE
 
 _HERE = "127.0.0.0/8"

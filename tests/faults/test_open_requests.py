@@ -13,7 +13,7 @@ import grpc.aio
 import pytest
 
 from eastgate.control.events import Enforced
-from eastgate.mesh.local.connection import CallConnection
+from eastgate.local.machine.connection import CallConnection
 from eastgate.settings import OpenRequests, Settings
 from tests.faults.answering import Answering
 from tests.faults.meshes import Running, running

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from eastgate.mesh.local.connection import CallConnection, HttpRequest
-from eastgate.mesh.local.echo import EchoOptions
+from eastgate.local.machine.connection import CallConnection, HttpRequest
+from eastgate.local.machine.echo import EchoOptions
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP, PUSH, RAW, allow, deny, sa, world
 

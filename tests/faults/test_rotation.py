@@ -8,13 +8,13 @@ from itertools import pairwise
 from cryptography import x509
 
 from eastgate.control.events import Noted
-from eastgate.identity import EmbeddedCa, Lifetimes
-from eastgate.mesh.local.connection import HttpRequest
+from eastgate.control.identity import EmbeddedCa, Lifetimes
+from eastgate.local.machine.connection import HttpRequest
 from tests.faults.certificates import Forge, served_certificate, tls_context
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, Running, running, until
 from tests.faults.worlds import DOMAIN, HTTP, RAW, allow, sa, world
-from tests.mesh.local.calling import call
+from tests.local.machine.calling import call
 from tests.patience import PATIENCE
 
 _BASE = [*world(HTTP, RAW), allow("all", "alice")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from eastgate.mesh.local.echo import EchoOptions
+from eastgate.local.machine.echo import EchoOptions
 from tests.faults.meshes import running
 from tests.faults.worlds import RAW, allow, world
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from eastgate.mesh.local.connection import HttpRequest
+from eastgate.local.machine.connection import HttpRequest
 from tests.faults.meshes import running
 from tests.faults.worlds import allow, deny, world
 

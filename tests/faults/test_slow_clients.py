@@ -18,7 +18,7 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import http_con
 from eastgate.control import enforcement
 from eastgate.envoy.config import sidecar
 from eastgate.envoy.server.resources import LISTENER, XdsResource
-from eastgate.mesh.local.connection import HttpRequest
+from eastgate.local.machine.connection import HttpRequest
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP, allow, sa, world
 from tests.patience import PATIENCE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.api.questions import Question
-from eastgate.mesh.calls import make_calls
+from eastgate.authority.questions import Question
+from eastgate.local.calls import make_calls
 from tests.attacks.frames import opening, request
 from tests.faults.linkerd import only_for_bob
 from tests.faults.meshes import running

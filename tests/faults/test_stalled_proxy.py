@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.api.changes import Changes
+from eastgate.authority.changes import Changes
+from eastgate.authority.sources.files import FileSource
 from eastgate.control.events import Enforced, MeshEvent, Noted, PartlyEnforced
-from eastgate.manifests.watching.changes import watch_changes
-from eastgate.mesh import mesh as meshes
-from eastgate.mesh import reloading
-from eastgate.mesh.mesh import LocalMesh, MeshOptions
-from eastgate.mesh.reloading import Reloading
-from eastgate.source.files import FileSource
+from eastgate.local import mesh as meshes
+from eastgate.local import reloading
+from eastgate.local.mesh import LocalMesh, MeshOptions
+from eastgate.local.reloading import Reloading
+from eastgate.reading.manifests.watching.changes import watch_changes
 from tests.faults.meshes import SERVER, Running, until
 from tests.faults.worlds import HTTP, Manifest, allow, deny, world
 

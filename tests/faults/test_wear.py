@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from eastgate.mesh.local.connection import HttpRequest
-from eastgate.mesh.local.echo import EchoOptions, EchoServer
+from eastgate.local.machine.connection import HttpRequest
+from eastgate.local.machine.echo import EchoOptions, EchoServer
 from tests.faults.meshes import running, until
 from tests.faults.worlds import HTTP, allow, world
 

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import read_manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import read_manifests
 from eastgate.settings import Settings
 
 __all__ = ["DOMAIN", "HTTP", "RAW", "Manifest", "allow", "deny", "reading", "sa", "world"]

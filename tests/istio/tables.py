@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eastgate.manifests import Node, read_nodes
+from eastgate.reading.manifests import Node, read_nodes
 
 Manifest = dict[str, Any]
 

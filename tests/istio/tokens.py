@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.istio.tables import Manifest
-from tests.languages.jwt.mint import jwk, token
+from tests.reading.jwt.mint import jwk, token
 
 _SIGNER = "rsa-istio"
 _FAR = 4102444800  # the year 2100

@@ -35,10 +35,12 @@ SUBJECTS = {
             "tests/cli",
             "tests/test_conformance.py",
             "tests/reports",
-            "tests/api/test_public.py",
+            "tests/authority/test_public.py",
         ),
     ),
-    "symbolic": Subject("eastgate.symbolic", ("tests/symbolic", "tests/engine", "tests/envoy/plan", "tests/reports")),
+    "symbolic": Subject(
+        "eastgate.ir.symbolic", ("tests/ir/symbolic", "tests/engine", "tests/envoy/plan", "tests/reports")
+    ),
     "envoy": Subject("eastgate.envoy.plan", ("tests/envoy/plan", "tests/reports")),
     "config": Subject("eastgate.envoy.config", ("tests/envoy/config", "tests/envoy/plan")),
 }

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from hypothesis import event
 
 from eastgate import Authority, Question, QuestionError
-from eastgate.api.questions import arrivals
+from eastgate.authority.questions import arrivals
 from eastgate.engine.reference import holds
 from eastgate.ir import Layer, Request, mentions
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, SERVICE, SNI
 from eastgate.ir.authorizers import consents
+from eastgate.ir.symbolic.stages import answer_attribute
 from eastgate.reach.destinations import Destination, Entrance
 from eastgate.reach.reachability import Answer, Reachability
-from eastgate.symbolic.stages import answer_attribute
 
 __all__ = [
     "compare_with_check",

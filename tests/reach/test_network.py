@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from eastgate import Authority, Question, QuestionError, Settings
-from eastgate.api.reading import read_plain
+from eastgate.authority.reading import read_plain
 from eastgate.engine.compiled import compile_layers
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import (

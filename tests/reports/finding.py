@@ -6,11 +6,11 @@ import re
 
 from eastgate.ir import Request, consents, mentions
 from eastgate.ir.attributes import IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, PORT, Attribute
+from eastgate.ir.symbolic.truth import truth
 from eastgate.reach.callers import CallerEntry
 from eastgate.reach.endings import Branch
 from eastgate.reach.requests import EffectiveMessage
 from eastgate.reach.table import EffectiveDestination, EffectiveTable, Row
-from eastgate.symbolic.truth import truth
 
 
 def row_of(table: EffectiveTable, request: Request) -> Row:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.api.questions import QuestionError
+from eastgate.authority.questions import QuestionError
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe import UnknownKind, describe, names_of
 from tests.reports.world import DRAFT, ROOT, cluster_of, example

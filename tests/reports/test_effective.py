@@ -8,19 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Settings
-from eastgate.api.questions import arrivals
+from eastgate.authority.questions import arrivals
 from eastgate.cluster import BackendNamed, GatewayNamed
 from eastgate.engine import reference
 from eastgate.ir import Layer, Request
 from eastgate.ir.attributes import BACKEND, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SERVICE, header
 from eastgate.ir.paths import is_refused
+from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.table import EffectiveDestination, EffectiveTable, effective_table
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.pods import pod_tables
 from eastgate.reports.describe.services import service_table
 from eastgate.settings import DataPlane
-from eastgate.symbolic.partial import Facts
 from tests.reports.finding import branch_of, row_of
 from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate
 from tests.worlds.kuadrant_oracle import Call as HttpCall

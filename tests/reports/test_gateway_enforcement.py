@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from eastgate.api.authority import load
+from eastgate.authority.authority import load
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe import describe
-from tests.mesh.agents import AGENTS, ASKING, POLICIES
+from tests.local.agents import AGENTS, ASKING, POLICIES
 
 
 def _enforcement(folder: Path) -> tuple[list[str], dict[str, dict[str, Any]]]:

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from eastgate.collection import no_collection
+from eastgate.basics.collection import no_collection
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe import describe
 from eastgate.reports.get import listing

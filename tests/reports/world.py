@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eastgate import dialects
-from eastgate.manifests import read, read_text
+from eastgate.reading.manifests import read, read_text
 from eastgate.reports.cluster import Cluster
 from eastgate.settings import Settings
 

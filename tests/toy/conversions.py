@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eastgate.dialects.converting import ConversionJob
-from eastgate.manifests import Document, Plain
+from eastgate.reading.manifests import Document, Plain
 from tests.toy import codes
 from tests.toy.model import GuestList
 

@@ -11,8 +11,8 @@ from eastgate.dialects.base import Condition
 from eastgate.ir import Is, OneOf, Origin, PolicyRef, Rule
 from eastgate.ir.attributes import IDENTITY
 from eastgate.ir.service_accounts import service_account_id
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 from tests.toy.model import GuestList
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster.targets import Target
-from eastgate.diagnostics.spans import Span
 from eastgate.ir import Origin, PolicyRef, Rule
 
 __all__ = ["GROUP", "GuestList"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from eastgate.cluster import dns_label_problem
 from eastgate.cluster.resources import resource
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Check, Field, ListOf, Record, Text
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Check, Field, ListOf, Record, Text
 from eastgate.settings import Settings
 from tests.toy import codes
 

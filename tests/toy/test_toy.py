@@ -17,16 +17,16 @@ from click.testing import CliRunner, Result
 
 import eastgate as package
 from eastgate import Authority, Question, dialects
-from eastgate.api.reading import sort_documents
+from eastgate.authority.reading import sort_documents
 from eastgate.cli import main
 from eastgate.cli.catalogue import all_codes, chapters
 from eastgate.cli.complete import kinds_and_names
-from eastgate.manifests.reader import read_text
-from eastgate.mesh.calls import make_calls
-from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.local.calls import make_calls
+from eastgate.local.mesh import LocalMesh, MeshOptions
+from eastgate.reading.manifests.reader import read_text
 from eastgate.settings import Settings, SettingsError
 from tests import toy
-from tests.mesh.running import up
+from tests.local.running import up
 from tests.toy import codes
 from tests.toy.codes import GUEST
 from tests.toy.settings import GuestRefusal, ToySettings

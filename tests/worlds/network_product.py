@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from eastgate.api.decisions import Decision
+from eastgate.authority.decisions import Decision
 from eastgate.reports.tables import read_tables, run_tables
 from eastgate.settings import Settings
 from tests.worlds.network_oracle import Ask, Manifest

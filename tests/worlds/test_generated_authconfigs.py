@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Question, Settings
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
 from tests.worlds import authconfig_hosts_generate as generate
 from tests.worlds.authconfig_hosts_oracle import Links, Manifest
 from tests.worlds.test_generated_clusters import authority_of

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
-from eastgate.api.reading import sort_documents
+from eastgate.authority.reading import sort_documents
 from eastgate.dialects import reads
 from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.engine import reference
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from tests.worlds import generate
 from tests.worlds.oracle import Ask, Manifest, Rulebook
 

@@ -10,7 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
-from eastgate.api.questions import arrivals
+from eastgate.authority.questions import arrivals
 from eastgate.cluster.points import Point
 from eastgate.ir import PolicyRef
 from eastgate.reports.cluster import Cluster

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Decision, Question, Settings
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
 from eastgate.engine import reference
 from tests.worlds import istio_generate as generate
 from tests.worlds.istio_ambient_oracle import Ambient

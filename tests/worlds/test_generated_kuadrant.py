@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Decision, Question, Settings
-from eastgate.api.authority import Authority
-from eastgate.api.reading import sort_documents
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import sort_documents
 from eastgate.dialects import reads
 from eastgate.engine import reference
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from tests.worlds import kuadrant_generate as generate
 from tests.worlds.kuadrant_oracle import Call, Manifest, Rulebook
 from tests.worlds.test_generated_clusters import authority_of

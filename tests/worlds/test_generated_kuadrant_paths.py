@@ -11,12 +11,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Decision, Question, Settings
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
 from eastgate.cluster.points import is_rule_of
+from eastgate.cluster.routing.rules import every_rule
 from eastgate.dialects.kuadrant.policies.effective import fold
 from eastgate.dialects.kuadrant.policies.model import Policy
 from eastgate.engine import reference
-from eastgate.gateway.rules import every_rule
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.policy import conditions_of
 from tests.worlds import kuadrant_paths_generate as generate

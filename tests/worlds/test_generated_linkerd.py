@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Settings
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
 from eastgate.engine import reference
 from eastgate.ir import Request
 from eastgate.ir.attributes import (

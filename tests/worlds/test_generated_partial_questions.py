@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
-from eastgate.api.outcomes import OTHERWISE
+from eastgate.authority.outcomes import OTHERWISE
 from eastgate.cli.check import check
 from eastgate.cli.options import question_from
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import APPLICATION, HOST, METHOD, PATH, PORT, Attribute, header, normalized_path, query
+from eastgate.ir.symbolic.truth import truth
 from eastgate.reports.allowed_requests import AllowedRequests
 from eastgate.reports.depends import answer_question
-from eastgate.symbolic.truth import truth
 from tests.worlds.test_generated_clusters import authority_of
 from tests.worlds.test_generated_tool_questions import FIXED, HEADERS, HOSTS, QUERIES, policies, routes
 from tests.worlds.test_generated_tool_questions import PATHS as ROUTED

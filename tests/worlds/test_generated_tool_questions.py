@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
-from eastgate.api.outcomes import examples
+from eastgate.authority.outcomes import examples
 from eastgate.cli.check import check
 from eastgate.cli.options import question_from
 from eastgate.engine import reference
 from eastgate.ir import Request
 from eastgate.ir.attributes import HOST, METHOD, PATH, PORT, header, query
-from tests.gateway import naive
+from tests.cluster.routing import naive
 from tests.worlds.test_generated_clusters import authority_of
 
 Manifest = dict[str, Any]

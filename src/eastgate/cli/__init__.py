@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eastgate._version import __version__
-from eastgate.collection import no_collection
-from eastgate.diagnostics import did_you_mean
-from eastgate.diagnostics.printable import printable
+from eastgate.basics.collection import no_collection
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.basics.diagnostics.printable import printable
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -81,7 +81,7 @@ class _CommandFailure(click.ClickException):
 
 def _report_bug(error: Exception) -> None:
     """Report an unexpected failure: that it is a bug, the object that was read, and how to see the traceback."""
-    from eastgate.tasks import describe_failure  # it brings asyncio along
+    from eastgate.basics.tasks import describe_failure  # it brings asyncio along
 
     lines = [f"error: this is a bug in Eastgate: {printable(describe_failure(error))}"]
     if os.environ.get(_TRACEBACK):

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from eastgate.basics.diagnostics import Code, Diagnostic, Severity
 from eastgate.cli.output import fail
-from eastgate.diagnostics import Code, Diagnostic, Severity
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -23,9 +23,9 @@ def mesh_option(command: F) -> F:
 def ask(name: str, what: str, output: str, **arguments: Any) -> dict[str, Any]:
     """Ask a running mesh. Where it does not answer, say why and exit."""
     from eastgate.control.codes import NO_MESH
-    from eastgate.mesh.local.control import ControlClient
-    from eastgate.mesh.local.errors import LocalMeshError
-    from eastgate.mesh.local.rundir import find
+    from eastgate.local.machine.control import ControlClient
+    from eastgate.local.machine.errors import LocalMeshError
+    from eastgate.local.machine.rundir import find
 
     try:
         client = ControlClient(find(name).socket("control"))
@@ -55,9 +55,9 @@ def known_gateways(context: click.Context) -> list[dict[str, Any]]:
 
 
 def _known(context: click.Context, what: str) -> list[dict[str, Any]]:
-    from eastgate.mesh.local.control import ControlClient
-    from eastgate.mesh.local.errors import LocalMeshError
-    from eastgate.mesh.local.rundir import find
+    from eastgate.local.machine.control import ControlClient
+    from eastgate.local.machine.errors import LocalMeshError
+    from eastgate.local.machine.rundir import find
 
     try:
         client = ControlClient(find(context.params.get("name") or "default").socket("control"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from eastgate.basics.diagnostics import Diagnostic
 from eastgate.cli.options import (
     BAD_OPTION,
     file_options,
@@ -21,14 +22,13 @@ from eastgate.cli.options import (
 )
 from eastgate.cli.output import fail, warn
 from eastgate.cli.unconsidered import handling_of, unread_option
-from eastgate.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from eastgate.authorizer.addresses import ListenAddress
-    from eastgate.authorizer.external import AddressOf
-    from eastgate.authorizer.log import DecisionLog
-    from eastgate.authorizer.reloading import PolicyFiles
-    from eastgate.authorizer.service import ServiceOptions
+    from eastgate.control.authorizer.addresses import ListenAddress
+    from eastgate.control.authorizer.external import AddressOf
+    from eastgate.control.authorizer.log import DecisionLog
+    from eastgate.control.authorizer.reloading import PolicyFiles
+    from eastgate.control.authorizer.service import ServiceOptions
     from eastgate.settings import Settings
 
 _EPILOG = (
@@ -121,9 +121,9 @@ def authorizer(
     paths = (*files, *more_files)
     if not paths:
         raise click.UsageError("no manifests: give files or folders with -f")
-    from eastgate.authorizer.addresses import BadAddress
-    from eastgate.authorizer.log import DecisionLog, Logged
-    from eastgate.authorizer.reloading import PolicyFiles
+    from eastgate.control.authorizer.addresses import BadAddress
+    from eastgate.control.authorizer.log import DecisionLog, Logged
+    from eastgate.control.authorizer.reloading import PolicyFiles
 
     if options["process"] is not None:
         _end_with_parent()
@@ -148,10 +148,10 @@ def authorizer(
 
 
 def _run(options: ServiceOptions, files: PolicyFiles, log: DecisionLog, addresses: AddressOf) -> None:
-    from eastgate.api.reading import ManifestError
-    from eastgate.authorizer.external import ExternalAuthorizers
-    from eastgate.authorizer.service import AuthorizerService
-    from eastgate.authorizer.workers import note_serving
+    from eastgate.authority.reading import ManifestError
+    from eastgate.control.authorizer.external import ExternalAuthorizers
+    from eastgate.control.authorizer.service import AuthorizerService
+    from eastgate.control.authorizer.workers import note_serving
 
     try:
         authority = files.load()
@@ -178,18 +178,18 @@ def _run(options: ServiceOptions, files: PolicyFiles, log: DecisionLog, addresse
 
 
 def _supervise(options: ServiceOptions, log: DecisionLog) -> int:
-    from eastgate.authorizer.workers import run_workers
+    from eastgate.control.authorizer.workers import run_workers
 
     shared = [address for address in options.http if address.path]
     return run_workers(options.processes, sys.argv[2:], shared, log, options.drain + options.grace + 5)
 
 
 def _service_options(options: Mapping[str, Any]) -> ServiceOptions:
-    from eastgate.authorizer.addresses import ListenAddress
-    from eastgate.authorizer.checks import ProxyOptions
-    from eastgate.authorizer.deciding import CheckOptions
-    from eastgate.authorizer.http_checks import HttpOptions
-    from eastgate.authorizer.service import ServiceOptions, TlsFiles
+    from eastgate.control.authorizer.addresses import ListenAddress
+    from eastgate.control.authorizer.checks import ProxyOptions
+    from eastgate.control.authorizer.deciding import CheckOptions
+    from eastgate.control.authorizer.http_checks import HttpOptions
+    from eastgate.control.authorizer.service import ServiceOptions, TlsFiles
 
     tls = None
     if options["tls_certificate"] is not None or options["tls_key"] is not None or options["tls_client_ca"] is not None:
@@ -257,8 +257,8 @@ def _inherited(value: str) -> tuple[str, int]:
 
 def _addresses(values: Sequence[str], settings: Settings) -> AddressOf:
     """Return where external authorizers are: as given, or by the names that Services have in a cluster."""
-    from eastgate.authorizer.addresses import ListenAddress
-    from eastgate.authorizer.external import ServiceAddress
+    from eastgate.control.authorizer.addresses import ListenAddress
+    from eastgate.control.authorizer.external import ServiceAddress
     from eastgate.ir import ExternalAuthorizer
 
     given: dict[str, ListenAddress] = {}

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.output import emit, emit_json
-from eastgate.diagnostics.printable import printable
 
 if TYPE_CHECKING:
     from eastgate.envoy.config.pod_bootstrap import ControlPlane

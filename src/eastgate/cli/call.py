@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.asking import ask, known_gateways, known_workloads, mesh_option
 from eastgate.cli.complete import matching
 from eastgate.cli.options import BAD_OPTION, headers_from, output_option
 from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail, say
-from eastgate.diagnostics import Diagnostic
-from eastgate.diagnostics.printable import printable
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

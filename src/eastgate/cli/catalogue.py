@@ -5,22 +5,22 @@ from __future__ import annotations
 from types import ModuleType
 
 from eastgate import dialects, settings
-from eastgate.api import questions, spelling
+from eastgate.authority import questions, spelling
+from eastgate.authority.sources import codes as cluster_codes
+from eastgate.basics.diagnostics import Code
 from eastgate.cli import options, revisions
 from eastgate.cluster import codes as world_codes
+from eastgate.cluster.unread import codes as unconsidered_codes
 from eastgate.control import codes as mesh_codes
 from eastgate.convert import codes as convert_codes
-from eastgate.diagnostics import Code
 from eastgate.dialects import codes as dialect_codes
 from eastgate.dialects.linting import codes as lint_codes
 from eastgate.envoy.plan import codes as envoy_codes
-from eastgate.manifests import codes as source_codes
-from eastgate.manifests.shapes import codes as schema_codes
+from eastgate.reading.manifests import codes as source_codes
+from eastgate.reading.manifests.shapes import codes as schema_codes
 from eastgate.reports.diff import codes as diff_codes
 from eastgate.reports.invariants import codes as invariant_codes
 from eastgate.reports.tables import read as table_reading
-from eastgate.source import codes as cluster_codes
-from eastgate.unread import codes as unconsidered_codes
 
 
 def chapters() -> dict[str, tuple[ModuleType, ...]]:

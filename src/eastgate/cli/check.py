@@ -9,12 +9,15 @@ from dataclasses import replace
 
 import click
 
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
-from eastgate.api.enforcement import doubt_lines
-from eastgate.api.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends, PartialAnswer
-from eastgate.api.questions import Question, QuestionError, ends
-from eastgate.api.spelling import KnownNames
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
+from eastgate.authority.enforcement import doubt_lines
+from eastgate.authority.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends, PartialAnswer
+from eastgate.authority.questions import Question, QuestionError, ends
+from eastgate.authority.spelling import KnownNames
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
 from eastgate.cli.options import (
     keys_from,
     load_authority,
@@ -27,11 +30,8 @@ from eastgate.cli.options import (
 )
 from eastgate.cli.output import colored, emit_json, fail, say, warn
 from eastgate.cli.unconsidered import handling_of, status_of, tell, unread_option
-from eastgate.diagnostics import Diagnostic
-from eastgate.diagnostics.printable import printable
-from eastgate.manifests import Bounds
-from eastgate.records import dataclass
-from eastgate.unread import Handling
+from eastgate.cluster.unread import Handling
+from eastgate.reading.manifests import Bounds
 
 _MOST_PLACES, _MOST_CONDITIONS = 5, 3  # that are listed
 _EXIT = (
@@ -214,7 +214,7 @@ def _canonical(question: Question, port: object, authority: Authority, *, in_nam
     question = replace(question, source=str(source), to=str(to))
     if question.port is not None or not isinstance(port, str):
         return question
-    from eastgate.api.questions.ports import port_named  # most ports are numbers
+    from eastgate.authority.questions.ports import port_named  # most ports are numbers
 
     return replace(question, port=port_named(port, question.to, authority.world, settings))
 

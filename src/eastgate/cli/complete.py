@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import ManifestError, read_manifests
-from eastgate.manifests import Kustomized
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import ManifestError, read_manifests
+from eastgate.reading.manifests import Kustomized
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

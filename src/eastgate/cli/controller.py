@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.options import settings_from, with_default_namespace
 from eastgate.cli.output import UNDECIDED, fail
-from eastgate.diagnostics import Diagnostic
-from eastgate.diagnostics.printable import printable
 from eastgate.settings import Settings
 
 if TYPE_CHECKING:
@@ -147,11 +147,11 @@ def controller(
 
     from eastgate.controller.decision_log import DecisionSampling
     from eastgate.controller.election import ElectionTimes
+    from eastgate.controller.injection import InjectionOptions
     from eastgate.controller.logs import configure_logs
     from eastgate.controller.options import ControllerOptions, ListeningPorts, ObservationOptions
+    from eastgate.convert.native import NativeMesh, Unwritable
     from eastgate.envoy.config.pod_bootstrap import ControlPlane
-    from eastgate.injection import InjectionOptions
-    from eastgate.native import NativeMesh, Unwritable
 
     if webhook_client_names and webhook_client_ca is None:
         raise click.UsageError("--webhook-client-name is for a --webhook-client-ca")
@@ -195,7 +195,7 @@ def _assumptions(names: tuple[str, ...]) -> frozenset[Assumption]:
 def _run(kubeconfig: str | os.PathLike[str] | None, context: str | None, settings: Settings, options: object) -> None:
     from eastgate.controller.controller import run_controller
     from eastgate.controller.options import ControllerOptions
-    from eastgate.kubernetes import ApiError, KubeconfigError, UnreachableError, connect
+    from eastgate.reading.kubernetes import ApiError, KubeconfigError, UnreachableError, connect
 
     assert isinstance(options, ControllerOptions)  # noqa: S101 - made by the command
 
@@ -214,7 +214,7 @@ def _run(kubeconfig: str | os.PathLike[str] | None, context: str | None, setting
 
 
 def _stop(error: Exception) -> NoReturn:
-    from eastgate.source.codes import NO_CLUSTER
+    from eastgate.authority.sources.codes import NO_CLUSTER
 
     fail([Diagnostic(NO_CLUSTER, f"the controller could not be started: {error}")], "text")
     raise SystemExit(UNDECIDED)

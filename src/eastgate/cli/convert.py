@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eastgate.api.reading import ManifestError, Manifests, read_documents
+from eastgate.authority.reading import ManifestError, Manifests, read_documents
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.options import manifest_options, reading_arguments, settings_from
 from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import note, unread_option
+from eastgate.cluster.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like
 from eastgate.convert import KINDS, Assumption, Conversion, Options
 from eastgate.convert import convert as convert_documents
 from eastgate.convert.render import as_json, as_yaml
-from eastgate.diagnostics.printable import printable
-from eastgate.manifests import Bounds, Document
+from eastgate.reading.manifests import Bounds, Document
 from eastgate.settings import Settings, Sidecars
-from eastgate.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like
 
 if TYPE_CHECKING:
     from eastgate.reports.diff import DiffReport

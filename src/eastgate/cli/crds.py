@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eastgate.basics.diagnostics.printable import json_text, printable
 from eastgate.cli.output import emit, emit_json, say
-from eastgate.diagnostics.printable import json_text, printable
 from eastgate.settings import MeshMode
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def crds(
 
 
 def _configurations(webhook: Webhook, folder: str | None, output: str) -> None:
-    from eastgate.admission.configuration import webhook_configurations
+    from eastgate.controller.admission.configuration import webhook_configurations
 
     made = webhook_configurations(webhook)
     if folder is None:
@@ -172,7 +172,7 @@ def _text(made: list[dict[str, Any]], output: str) -> str:
         return "".join(json_text(manifest, indent=2) + "\n" for manifest in made)
     import yaml
 
-    from eastgate.manifests.yaml_text import PrintableDumper
+    from eastgate.reading.manifests.yaml_text import PrintableDumper
 
     class Anchorless(PrintableDumper):
         """Without anchors: a part that stands in two places is written twice."""

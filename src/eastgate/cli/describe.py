@@ -6,14 +6,14 @@ import sys
 
 import click
 
-from eastgate.api.questions import QuestionError
+from eastgate.authority.questions import QuestionError
+from eastgate.basics.collection import no_collection
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, completeness, namespace_option, split_paths
 from eastgate.cli.options import inspecting_options, output_option, strict_option
 from eastgate.cli.output import colored, emit_json, fail, say, terminal_width
 from eastgate.cli.unconsidered import unread_option
-from eastgate.collection import no_collection
-from eastgate.diagnostics.printable import printable
 from eastgate.reports.describe import UnknownKind
 from eastgate.reports.describe import describe as described
 

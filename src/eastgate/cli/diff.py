@@ -11,8 +11,10 @@ from pathlib import Path
 
 import click
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import DocumentSource, ManifestError, Manifests, read_manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import DocumentSource, ManifestError, Manifests, read_manifests
+from eastgate.basics.diagnostics import Diagnostic, did_you_mean
+from eastgate.basics.records import dataclass
 from eastgate.cli.options import (
     BAD_OPTION,
     load_authority,
@@ -25,15 +27,13 @@ from eastgate.cli.output import colored, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.revisions import RevisionsError, checked_out, revisions_of
 from eastgate.cli.unconsidered import unread_option
-from eastgate.diagnostics import Diagnostic, did_you_mean
-from eastgate.manifests import Bounds
-from eastgate.records import dataclass
+from eastgate.cluster.unread import Handling, diagnose_unread
+from eastgate.reading.manifests import Bounds
 from eastgate.reports.diff import DiffReport
 from eastgate.reports.diff import diff as compare
 from eastgate.reports.diff.model import FailOn
 from eastgate.reports.diff.text import lines
 from eastgate.settings import Settings
-from eastgate.unread import Handling, diagnose_unread
 
 _EXIT = (
     "Exits with 0 if no request changes its verdict (or none in the way of --fail-on), 1 if some do, "

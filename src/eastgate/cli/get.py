@@ -6,16 +6,16 @@ import sys
 
 import click
 
+from eastgate.basics.collection import no_collection
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
 from eastgate.cli.options import inspecting_options, strict_option
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say, terminal_width
 from eastgate.cli.unconsidered import handling_of, note, unread_option
-from eastgate.collection import no_collection
-from eastgate.diagnostics.printable import printable
-from eastgate.manifests import Document
+from eastgate.cluster.unread import Handling, describe_unread
+from eastgate.reading.manifests import Document
 from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
-from eastgate.unread import Handling, describe_unread
 
 
 @click.command(epilog="Exits with 0, or with 2 if a name is not there or what is listed is broken.")
@@ -77,7 +77,7 @@ def _show(listed: Listing, output: str, *, is_single: bool, headers: bool) -> No
         case "yaml":
             import yaml  # only who asks for it pays for it
 
-            from eastgate.manifests.yaml_text import PrintableDumper
+            from eastgate.reading.manifests.yaml_text import PrintableDumper
 
             manifests = _manifests(documents, is_single=is_single)
             emit(yaml.dump(manifests, Dumper=PrintableDumper, sort_keys=False, allow_unicode=True))

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import click
 
-from eastgate.api.questions import QuestionError, ends
+from eastgate.authority.questions import QuestionError, ends
+from eastgate.basics.collection import no_collection
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, completeness, namespace_option
 from eastgate.cli.options import inspecting_options, strict_option
 from eastgate.cli.output import colored, emit, emit_json, fail, say, terminal_width
 from eastgate.cli.unconsidered import unread_option
-from eastgate.collection import no_collection
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.graph import FORMATS, GraphSelection, Grouping, Survey, make_graph, render, survey
 from eastgate.reports.graph.making import MOST_NODES

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import click
 
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.records import dataclass
 from eastgate.cli.options import BAD_OPTION
 from eastgate.cli.output import fail
-from eastgate.diagnostics import Diagnostic
-from eastgate.records import dataclass
 
 if TYPE_CHECKING:
+    from eastgate.control.identity import EmbeddedCa, SvidSource
     from eastgate.envoy.config.tokens import TokenIdentity
-    from eastgate.identity import EmbeddedCa, SvidSource
     from eastgate.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -75,7 +75,7 @@ class Identities:
             if self.ca is not None or self.federate:
                 _bad("--spire has an authority and a federation of its own", "leave --ca and --federate out", output)
             return self._agent(settings)
-        from eastgate.identity import EmbeddedCa, IdentityError, read_bundle
+        from eastgate.control.identity import EmbeddedCa, IdentityError, read_bundle
 
         options = (option.partition("=") for option in self.federate)
         bundles = {domain: path for domain, equals, path in options if equals}
@@ -90,12 +90,12 @@ class Identities:
         return source if bundles or self.ca is not None else None
 
     def _agent(self, settings: Settings) -> SvidSource:
-        from eastgate.identity import WorkloadApi
+        from eastgate.control.identity import WorkloadApi
 
         return WorkloadApi(self.spire or "", settings.trust_domain)
 
     def _authority(self, settings: Settings) -> EmbeddedCa:
-        from eastgate.identity import EmbeddedCa, stored_ca
+        from eastgate.control.identity import EmbeddedCa, stored_ca
 
         if self.ca is None:
             return EmbeddedCa(settings.trust_domain)

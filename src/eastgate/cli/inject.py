@@ -6,9 +6,9 @@ import sys
 
 import click
 
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.options import exclude_option, follow_option
 from eastgate.cli.output import UNDECIDED, emit, fail, say
-from eastgate.diagnostics.printable import printable
 
 
 @click.command(epilog="Exits with 0, or with 2 if a manifest cannot be read, or a pod cannot have a sidecar.")
@@ -44,10 +44,10 @@ def inject(
     from dataclasses import replace
 
     from eastgate.cli.bootstrap import control_plane_of
+    from eastgate.controller.injection import InjectionOptions, InjectionRefused, inject_manifest
     from eastgate.convert.render import as_json, as_yaml
-    from eastgate.injection import InjectionOptions, InjectionRefused, inject_manifest
-    from eastgate.manifests import Bounds, read
-    from eastgate.manifests.document import content_of
+    from eastgate.reading.manifests import Bounds, read
+    from eastgate.reading.manifests.document import content_of
 
     options = InjectionOptions()
     options = replace(

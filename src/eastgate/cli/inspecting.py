@@ -9,15 +9,15 @@ from pathlib import Path
 
 import click
 
-from eastgate.api.reading import ManifestError, read_documents
+from eastgate.authority.reading import ManifestError, read_documents
 from eastgate.cli.options import left_out, settings_from, with_default_namespace
 from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import handling_of
 from eastgate.cluster.points import Point
-from eastgate.manifests import Bounds
+from eastgate.cluster.unread import Standing, standing
+from eastgate.reading.manifests import Bounds
 from eastgate.reports.cluster import Cluster
-from eastgate.unread import Standing, standing
 
 namespace_option = click.option(
     "-n",

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import click
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import Manifests, read_manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import Manifests, read_manifests
+from eastgate.basics.diagnostics import Severity, did_you_mean
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
 from eastgate.cli.options import ignores_from, left_out, manifest_options, reading_arguments, settings_from
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import handling_of, unread_option
-from eastgate.diagnostics import Severity, did_you_mean
-from eastgate.diagnostics.printable import printable
-from eastgate.manifests import Bounds
-from eastgate.records import dataclass
+from eastgate.cluster.unread.codes import UNREAD_POLICY
+from eastgate.reading.manifests import Bounds
 from eastgate.reports.lint import Finding
 from eastgate.reports.lint import lint as find
 from eastgate.reports.lint.baseline import Baseline, BaselineComparison, BaselineError, read_baseline
@@ -27,7 +28,6 @@ from eastgate.reports.lint.baseline import write_baseline as as_baseline
 from eastgate.reports.lint.grouping import group_findings, singly
 from eastgate.reports.lint.report import counted, github, to_json
 from eastgate.reports.lint.sarif import sarif
-from eastgate.unread.codes import UNREAD_POLICY
 
 _THRESHOLDS = {
     "error": (Severity.ERROR,),

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from eastgate.basics.diagnostics import Diagnostic
 from eastgate.cli.options import load_authority
 from eastgate.cli.output import UNDECIDED, colored, emit_json, fail, say, warn
 from eastgate.cli.unconsidered import handling_of
-from eastgate.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from eastgate.api.decisions import Decision
+    from eastgate.authority.decisions import Decision
     from eastgate.dialects.logs import LoggedDecision
-    from eastgate.manifests import Bounds
+    from eastgate.reading.manifests import Bounds
     from eastgate.reports.why import GivenEnds, LoggedExplanation
     from eastgate.settings import Settings
 
@@ -50,7 +50,7 @@ def explain_logged_lines(
     output: str,
 ) -> NoReturn:
     """Explain decisions by the manifests, and exit."""
-    from eastgate.api.questions import QuestionError
+    from eastgate.authority.questions import QuestionError
     from eastgate.reports.explain import explain as explained
     from eastgate.reports.why import explain_logged
 

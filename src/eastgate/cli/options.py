@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
-from eastgate.api.authority import Authority
-from eastgate.api.config import LintIgnore, read_config, read_ignores
-from eastgate.api.questions import Question
-from eastgate.api.reading import DocumentSource, ManifestError, read_manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.config import LintIgnore, read_config, read_ignores
+from eastgate.authority.questions import Question
+from eastgate.authority.reading import DocumentSource, ManifestError, read_manifests
+from eastgate.basics.diagnostics import Code, Diagnostic
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli import complete
 from eastgate.cli.output import fail, say
 from eastgate.cli.progress import progress
-from eastgate.diagnostics import Code, Diagnostic
-from eastgate.diagnostics.printable import printable
-from eastgate.manifests import Bounds, Kustomized
+from eastgate.cluster.unread import Handling, describe_unread
+from eastgate.reading.manifests import Bounds, Kustomized
 from eastgate.settings import BAD_SETTING, Settings, SettingsError, Sidecars
-from eastgate.unread import Handling, describe_unread
 
 if TYPE_CHECKING:
-    from eastgate.languages.jwt import KeySource
+    from eastgate.reading.jwt import KeySource
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -123,7 +123,7 @@ def cluster_path(
     """Return the cluster that options name; None where they name none."""
     if not cluster and kubeconfig is None and context is None:
         return None
-    from eastgate.source.listing import ClusterPath  # few commands ask a cluster
+    from eastgate.authority.sources.listing import ClusterPath  # few commands ask a cluster
 
     return ClusterPath(kubeconfig, context, namespace)
 
@@ -383,7 +383,7 @@ def keys_from(options: dict[str, object], output: str) -> KeySource | None:
 
 def issuer_keys(given: Sequence[str], output: str) -> KeySource:
     """Return the keys of token issuers: those given as ISSUER=FILE or, where none are, those that issuers publish."""
-    from eastgate.languages.jwt import DiscoveredKeys, KnownKeys  # few commands need it
+    from eastgate.reading.jwt import DiscoveredKeys, KnownKeys  # few commands need it
 
     files = pairs(list(given), "--jwks", output)
     try:

@@ -9,8 +9,8 @@ from typing import NoReturn, TextIO
 
 import click
 
-from eastgate.diagnostics import Diagnostic, Severity, render_all
-from eastgate.diagnostics.printable import composed, json_text
+from eastgate.basics.diagnostics import Diagnostic, Severity, render_all
+from eastgate.basics.diagnostics.printable import composed, json_text
 
 __all__ = [
     *("ALLOWED", "DENIED", "PARTIAL", "UNDECIDED"),

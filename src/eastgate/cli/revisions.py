@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from eastgate.diagnostics import Code, Diagnostic
-from eastgate.records import dataclass
+from eastgate.basics.diagnostics import Code, Diagnostic
+from eastgate.basics.records import dataclass
 
 BAD_REVISION = Code(
     "EG0401",

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import click
 
-from eastgate.api.decisions import Decision
+from eastgate.authority.decisions import Decision
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say
-from eastgate.diagnostics.printable import printable
-from eastgate.unread import Handling, Standing, Unconsidered, describe_unconsidered, standing
+from eastgate.cluster.unread import Handling, Standing, Unconsidered, describe_unconsidered, standing
 
 unread_option = click.option(
     "--unread",

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.diagnostics.printable import json_text
+from eastgate.basics.regexes import regex
 from eastgate.cli.identities import Identities, identity_options
 from eastgate.cli.options import (
     BAD_OPTION,
@@ -22,15 +25,12 @@ from eastgate.cli.options import (
 )
 from eastgate.cli.output import UNDECIDED, colored, emit, fail, say, warn
 from eastgate.cli.unconsidered import handling_of, unread_option
-from eastgate.diagnostics import Diagnostic
-from eastgate.diagnostics.printable import json_text
-from eastgate.regexes import regex
 
 if TYPE_CHECKING:
     from eastgate.envoy.config.clusters import SocketAddress
-    from eastgate.mesh.mesh import LocalMesh
-    from eastgate.mesh.screens import Screen
-    from eastgate.mesh.session import Session
+    from eastgate.local.mesh import LocalMesh
+    from eastgate.local.screens import Screen
+    from eastgate.local.session import Session
 
 _EPILOG = (
     "Ctrl-C stops everything and exits with 0; 2 if the mesh could not be started. "
@@ -85,10 +85,10 @@ def up(
         raise click.UsageError("standard input cannot be watched: give files or folders with -f")
     chosen = settings_from(settings, config, output)
 
-    from eastgate.mesh.mesh import MeshOptions
-    from eastgate.mesh.session import Session
+    from eastgate.authority.sources.files import FileSource
+    from eastgate.local.mesh import MeshOptions
+    from eastgate.local.session import Session
     from eastgate.reports.explain import explain
-    from eastgate.source.files import FileSource
 
     identities = Identities(**identity)
     options = MeshOptions(
@@ -118,9 +118,9 @@ def up(
 
 
 def _run(session: Session, output: str, verbose: bool) -> None:
-    from eastgate.api.reading import ManifestError
+    from eastgate.authority.reading import ManifestError
     from eastgate.control.codes import MESH_NOT_STARTED
-    from eastgate.mesh.local.errors import LocalMeshError
+    from eastgate.local.machine.errors import LocalMeshError
 
     proxies = 0
 
@@ -143,7 +143,7 @@ def _run(session: Session, output: str, verbose: bool) -> None:
 def _screen(session: Session, output: str, verbose: bool) -> Screen:
     from rich.console import Console
 
-    from eastgate.mesh.screens import JsonScreen, TextScreen
+    from eastgate.local.screens import JsonScreen, TextScreen
 
     def gone() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at the end

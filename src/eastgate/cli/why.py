@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import click
 
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.regexes import regex
 from eastgate.cli import complete
 from eastgate.cli.asking import ask, mesh_option
 from eastgate.cli.logged import explain_logged_lines, read_logged_lines
 from eastgate.cli.options import load_authority, output_option, reading_options, settings_from
 from eastgate.cli.output import colored, emit_json, fail, say, warn
 from eastgate.cli.unconsidered import handling_of, unread_option
-from eastgate.diagnostics import Diagnostic
-from eastgate.manifests import Bounds
-from eastgate.regexes import regex
+from eastgate.reading.manifests import Bounds
 
 if TYPE_CHECKING:
-    from eastgate.api.decisions import Decision
+    from eastgate.authority.decisions import Decision
+    from eastgate.cluster.unread import Handling
     from eastgate.control.access_log import Observation
     from eastgate.settings import Settings
-    from eastgate.unread import Handling
 
 _Explain: TypeAlias = "Callable[[str, Observation], tuple[dict[str, Any], str]]"
 
@@ -149,8 +149,8 @@ def _explain_checks(
     output: str,
 ) -> NoReturn:
     """Explain decisions of the authorizer by manifests, and exit."""
-    from eastgate.api.questions import QuestionError
-    from eastgate.authorizer.explaining import explain_record
+    from eastgate.authority.questions import QuestionError
+    from eastgate.control.authorizer.explaining import explain_record
     from eastgate.reports.explain import explain as explained
 
     handling = handling_of(unread)
@@ -214,10 +214,10 @@ def _by_number(line: str | None, last: bool, files: tuple[str, ...], name: str, 
 
 def _lines(text: str, output: str) -> tuple[list[tuple[str, Observation]], int]:
     """Return the lines that tell of decisions, and how many others there are. Without any of the first, exits."""
-    from eastgate.api.questions import QuestionError
+    from eastgate.authority.questions import QuestionError
     from eastgate.control.access_log import find_record, read_line
     from eastgate.control.codes import NOT_A_LOG_LINE
-    from eastgate.mesh.history import Repeats
+    from eastgate.local.history import Repeats
 
     source_lines = [line for line in text.splitlines() if line.strip()]
     observations: list[tuple[str, Observation]] = []
@@ -260,8 +260,8 @@ def _by_files(
     Whoever calls from a network of such meshes is taken for a workload, and whom the log calls localhost for the
     workload itself.
     """
-    from eastgate.api.questions import QuestionError
-    from eastgate.mesh.why import explain_observation
+    from eastgate.authority.questions import QuestionError
+    from eastgate.local.why import explain_observation
     from eastgate.reports.explain import explain as explained
 
     local = any((seen.source or "").startswith("127.") for seen in lines)

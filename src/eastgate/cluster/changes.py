@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster.objects import ObjectId
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
 
 WRONG_TYPE = Code(
     "EG1101",

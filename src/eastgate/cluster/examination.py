@@ -9,11 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from eastgate.basics.diagnostics import Code, Reporter, did_you_mean
 from eastgate.cluster import codes
 from eastgate.cluster.manifest import Manifest
-from eastgate.diagnostics import Code, Reporter, did_you_mean
-from eastgate.manifests.shapes.demands import Demand
-from eastgate.manifests.shapes.shape import Anything, Choice, Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
+from eastgate.reading.manifests.shapes.demands import Demand
+from eastgate.reading.manifests.shapes.shape import (
+    Anything,
+    Choice,
+    Field,
+    Flag,
+    ListOf,
+    MapOf,
+    Record,
+    Shape,
+    Text,
+    Whole,
+)
 
 _Path: TypeAlias = tuple[str | int, ...]
 _HELP = {"a mapping": "write its fields below it, indented", "a list": "start each entry with `- `"}

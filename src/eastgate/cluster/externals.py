@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.objects import ObjectId
 from eastgate.cluster.pods import ContainerPort, Workload
-from eastgate.diagnostics.spans import Span
-from eastgate.records import dataclass
 
 EXTERNAL_GROUP = "workload.linkerd.io"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeAlias
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 Header: TypeAlias = tuple[str, str]
 """The name of a header, as it is written, and its value."""

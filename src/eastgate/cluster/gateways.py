@@ -9,11 +9,11 @@ import enum
 from collections.abc import Mapping
 from dataclasses import field
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.objects import Namespaced, ObjectId
 from eastgate.cluster.routes import GrpcRule, RouteRule, StreamRule
-from eastgate.diagnostics.spans import Span
 from eastgate.ir.labels import Selector
-from eastgate.records import dataclass
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"

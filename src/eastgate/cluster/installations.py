@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Final
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.fields import Data, mapping, mappings, text
 from eastgate.cluster.objects import Namespaced, ObjectId
 from eastgate.cluster.pods import ContainerPort, Owner, Workload
-from eastgate.diagnostics.spans import Span
-from eastgate.manifests.roots import read_nodes_text
-from eastgate.records import dataclass
+from eastgate.reading.manifests.roots import read_nodes_text
 
 _OPERATOR, _SAIL = ("install.istio.io", "IstioOperator"), ("sailoperator.io", "Istio")
 _FLUX, _ARGO = ("helm.toolkit.fluxcd.io", "HelmRelease"), ("argoproj.io", "Application")

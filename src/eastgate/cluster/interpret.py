@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import codes
 from eastgate.cluster.examination import Examination
 from eastgate.cluster.fields import Data, entries, mapping, number, strings, text
@@ -28,10 +30,8 @@ from eastgate.cluster.read_pods import POD, controller_shape, read_controller, r
 from eastgate.cluster.secrets import SECRET, read_secret
 from eastgate.cluster.shapes import NAMED_PORT, PORT, STRINGS, TEXT, each, record, usual_address
 from eastgate.cluster.slices import SLICE, read_slice
-from eastgate.diagnostics import Reporter
-from eastgate.diagnostics.spans import Span
-from eastgate.manifests.shapes.fitting import Fits, fits
-from eastgate.manifests.shapes.shape import Field, Record
+from eastgate.reading.manifests.shapes.fitting import Fits, fits
+from eastgate.reading.manifests.shapes.shape import Field, Record
 
 
 def _has_target(port: Data) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TypeVar
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster.changes import Change
 from eastgate.cluster.externals import ExternalWorkload
 from eastgate.cluster.gateways import Backend, Gateway, ReferenceGrant, Route
@@ -26,7 +27,6 @@ from eastgate.cluster.pods import Controller, Pod, Workload
 from eastgate.cluster.secrets import Secret
 from eastgate.cluster.slices import EndpointSlice, Slices
 from eastgate.cluster.workload_index import WorkloadIndex
-from eastgate.records import dataclass
 
 _K = TypeVar("_K")
 _T = TypeVar("_T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
 
 
 class Manifest(Protocol):

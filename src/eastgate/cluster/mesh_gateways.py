@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.fields import Data, mapping, strings
 from eastgate.cluster.objects import Namespaced, ObjectId
 from eastgate.cluster.shapes import STRINGS, record
-from eastgate.diagnostics.spans import Span
-from eastgate.records import dataclass
 
 MESH_GATEWAY_GROUP = "networking.istio.io"
 MESH_GATEWAY = record({"spec": record({"selector": STRINGS})})

@@ -6,7 +6,7 @@ be put behind the offending text, or with None where nothing is.
 
 from __future__ import annotations
 
-from eastgate.regexes import regex
+from eastgate.basics.regexes import regex
 
 _LABEL = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

@@ -11,8 +11,8 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from eastgate.diagnostics.spans import Span
-from eastgate.records import dataclass
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 """The label that Kubernetes puts on every namespace, and that nobody can change."""

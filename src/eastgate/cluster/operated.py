@@ -10,7 +10,7 @@ from dataclasses import replace
 from eastgate.cluster.fields import Data, text
 from eastgate.cluster.pods import ContainerPort, Pod
 from eastgate.cluster.shapes import FLAG, TEXT, AnyShape, Of
-from eastgate.manifests.shapes.shape import Field
+from eastgate.reading.manifests.shapes.shape import Field
 
 OPERATED = ("Prometheus", "Alertmanager")
 _QUEUE = (

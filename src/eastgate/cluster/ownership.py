@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from eastgate.basics.regexes import regex
 from eastgate.cluster.pods import CONTROLLER_KINDS, Controller, Owner, Pod, Workload
-from eastgate.regexes import regex
 
 Slot: TypeAlias = tuple[str, str]  # namespace, name: everything of that name competes for its keys
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, collapse_addresses
 
+from eastgate.basics.records import dataclass
 from eastgate.ir.addresses import Network, parse_address, parse_network
-from eastgate.records import dataclass
 
 Networks = tuple[Network, ...]
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import NamedTuple
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.objects import ObjectId
-from eastgate.diagnostics.spans import Span
 from eastgate.ir.service_accounts import service_account_id
 from eastgate.ir.spiffe import SCHEME
-from eastgate.records import dataclass
 
 CONTROLLER_KINDS = {
     "Deployment": "apps",

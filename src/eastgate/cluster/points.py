@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, HostNamed, RouteNamed, RulesOfGateway, RulesOfRoute
 from eastgate.ir import Unroutable
-from eastgate.records import dataclass
 
 WorkloadKey: TypeAlias = str
 """A workload by its key in the world, `namespace/name`."""

@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import field
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import RawRequest
 from eastgate.ir.fields import Headers, each_header
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from eastgate.cluster.fields import Data, entries, mapping, number, text
 from eastgate.cluster.pods import MESH_PROXIES, ContainerPort, HttpProbe
 from eastgate.cluster.shapes import NAMED_PORT, PORT, TEXT, Of, each, record
 from eastgate.ir.paths import sent_path
-from eastgate.manifests.shapes.demands import Demand, Problem
-from eastgate.manifests.shapes.shape import Field, ListOf, Text
+from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.shape import Field, ListOf, Text
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")

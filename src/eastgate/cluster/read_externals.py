@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import codes
 from eastgate.cluster.externals import EXTERNAL_GROUP, ExternalWorkload
 from eastgate.cluster.fields import Data, entries, mapping, strings, text
@@ -11,10 +12,9 @@ from eastgate.cluster.names import dns_subdomain_problem
 from eastgate.cluster.read_containers import ports, read_port
 from eastgate.cluster.read_pods import read_addresses
 from eastgate.cluster.shapes import ADDRESS, STRINGS, TEXT, each, record
-from eastgate.diagnostics.spans import Span
 from eastgate.ir.spiffe import spiffe_problem
-from eastgate.manifests.shapes.demands import Demand, Problem
-from eastgate.manifests.shapes.shape import Field, Record, Text
+from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.shape import Field, Record, Text
 
 OLD_VERSION = f"{EXTERNAL_GROUP}/v1alpha1"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from eastgate.basics.regexes import regex
 from eastgate.cluster import codes
 from eastgate.cluster.fields import Data, entries, mapping, mappings, number, text, texts
 from eastgate.cluster.filters import (
@@ -19,9 +20,8 @@ from eastgate.cluster.filters import (
     UrlRewrite,
 )
 from eastgate.cluster.shapes import FLAG, PORT, TEXT, TEXTS, Of, each, record
-from eastgate.manifests.shapes.demands import Demand, Problem
-from eastgate.manifests.shapes.shape import Choice, Field, ListOf, Text, Whole
-from eastgate.regexes import regex
+from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Text, Whole
 
 _FIELDS = {
     "RequestHeaderModifier": "requestHeaderModifier",

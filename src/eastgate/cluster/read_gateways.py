@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.regexes import regex
 from eastgate.cluster import codes
 from eastgate.cluster.fields import Data, entries, mapping, number, strings, text, texts
 from eastgate.cluster.gateways import (
@@ -32,12 +35,9 @@ from eastgate.cluster.read_routes import (
     read_stream_rules,
 )
 from eastgate.cluster.shapes import PORT, STRINGS, TEXT, TEXTS, AnyShape, Of, each, record
-from eastgate.diagnostics import did_you_mean
-from eastgate.diagnostics.spans import Span
 from eastgate.ir.labels import Operator, Requirement, Selector
-from eastgate.manifests.shapes.demands import Demand, Problem
-from eastgate.manifests.shapes.shape import Choice, Field, ListOf, Record, Text
-from eastgate.regexes import regex
+from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Record, Text
 
 _HOSTNAME = regex(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_HOSTNAME = 253

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import codes
 from eastgate.cluster.fields import Data, entries, mapping, strings, text
 from eastgate.cluster.kinds import canonical_group, group_of, world_kind
@@ -12,9 +13,8 @@ from eastgate.cluster.operated import OPERATED, OPERATED_FIELDS, knative_pod, op
 from eastgate.cluster.pods import Controller, Owner, Pod
 from eastgate.cluster.read_containers import containers, read_containers
 from eastgate.cluster.shapes import ADDRESS, FLAG, STRINGS, TEXT, AnyShape, Of, each, record, usual_address
-from eastgate.diagnostics.spans import Span
-from eastgate.manifests.shapes.demands import Demand, Problem
-from eastgate.manifests.shapes.shape import Field, Record, Text
+from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.shape import Field, Record, Text
 
 # Shapes
 

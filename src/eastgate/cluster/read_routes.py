@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from eastgate.basics.regexes import regex
 from eastgate.cluster import codes
 from eastgate.cluster.fields import Data, entries, mapping, mappings, number, text
 from eastgate.cluster.filters import Unsupported
@@ -31,9 +32,8 @@ from eastgate.cluster.routes import (
 )
 from eastgate.cluster.shapes import PORT, TEXT, AnyShape, Of, each, record
 from eastgate.ir.paths import comparable_path, control_character, path_problem
-from eastgate.manifests.shapes.demands import Demand, Problem
-from eastgate.manifests.shapes.shape import Choice, Field, ListOf, Text, Whole
-from eastgate.regexes import regex
+from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Text, Whole
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 WEIGHT = Whole(0, 1_000_000, codes.BAD_VALUE)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
-from eastgate.diagnostics.spans import Span
 from eastgate.ir.labels import Operator, Requirement, Selector
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import codes
-from eastgate.manifests.shapes.constraints import Cel, constraint
-from eastgate.manifests.shapes.patterns import (
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import codes
+from eastgate.reading.manifests.shapes.constraints import Cel, constraint
+from eastgate.reading.manifests.shapes.patterns import (
     DNS_LABEL,
     DNS_SUBDOMAIN,
     LABEL_KEY,
@@ -20,7 +20,7 @@ from eastgate.manifests.shapes.patterns import (
     LABEL_VALUE,
     whole,
 )
-from eastgate.manifests.shapes.shape import (
+from eastgate.reading.manifests.shapes.shape import (
     Anything,
     Check,
     Choice,

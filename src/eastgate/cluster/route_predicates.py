@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster.patterns import matches_pattern
 from eastgate.cluster.routes import PathMatch, PathType, RouteMatch, ValueMatch
 from eastgate.ir.attributes import METHOD, PATH, Attribute, header, query
 from eastgate.ir.matchers import OneOf, Prefix, Value
 from eastgate.ir.paths import comparable_path
 from eastgate.ir.predicates import ALWAYS, Computed, Is, Or, Predicate, all_of
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster.filters import Redirect, RouteFilter, Unsupported
-from eastgate.records import dataclass
 
 
 class PathType(enum.StrEnum):

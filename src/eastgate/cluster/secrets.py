@@ -7,14 +7,14 @@ import binascii
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import codes
 from eastgate.cluster.fields import Data, mapping, strings, text
 from eastgate.cluster.objects import Namespaced, ObjectId
 from eastgate.cluster.shapes import STRINGS, TEXT, record
-from eastgate.diagnostics.spans import Span
-from eastgate.manifests.shapes.demands import Demand, Problem
-from eastgate.manifests.shapes.shape import Anything, MapOf
-from eastgate.records import dataclass
+from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.shape import Anything, MapOf
 
 
 @dataclass(frozen=True, slots=True)

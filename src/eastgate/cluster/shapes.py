@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from eastgate.cluster import codes
 from eastgate.ir.addresses import parse_address
-from eastgate.manifests.shapes.demands import Demand, Problem
-from eastgate.manifests.shapes.shape import Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
+from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.shape import Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
 
 AnyShape: TypeAlias = Shape[None]
 Of: TypeAlias = Field[None]

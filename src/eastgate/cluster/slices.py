@@ -6,15 +6,15 @@ from collections.abc import Set
 from dataclasses import field
 from typing import NamedTuple
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.fields import Data, entries, mapping, number, strings, text, texts
 from eastgate.cluster.objects import ObjectId, Service
 from eastgate.cluster.pods import Workload
 from eastgate.cluster.read_containers import PROTOCOL, read_protocol
 from eastgate.cluster.shapes import PORT, STRINGS, TEXT, TEXTS, each, record
 from eastgate.cluster.workload_index import WorkloadIndex
-from eastgate.diagnostics.spans import Span
-from eastgate.manifests.shapes.shape import Field
-from eastgate.records import dataclass
+from eastgate.reading.manifests.shapes.shape import Field
 
 SLICE_GROUP = "discovery.k8s.io"
 _SERVICE = "kubernetes.io/service-name"

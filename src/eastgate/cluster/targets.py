@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.ir.labels import Selector
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
 
-from eastgate.api.authority import Authority
-from eastgate.api.questions import EntryPoint
-from eastgate.authorizer.checks import OWN_HEADERS, Body, ProxyAnswer, ProxyCheck, ProxyOptions
-from eastgate.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer
-from eastgate.authorizer.grpc_checks import check_of, reply_of, source_of_principal
-from eastgate.authorizer.http_server import HttpServer, ServedRequest, ServedResponse
-from eastgate.authorizer.tool_lists import TOOLS_PATH, answer_tools
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions import EntryPoint
+from eastgate.basics.regexes import regex
 from eastgate.control.access_log import AUTHORIZER
+from eastgate.control.authorizer.checks import OWN_HEADERS, Body, ProxyAnswer, ProxyCheck, ProxyOptions
+from eastgate.control.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer
+from eastgate.control.authorizer.grpc_checks import check_of, reply_of, source_of_principal
+from eastgate.control.authorizer.http_server import HttpServer, ServedRequest, ServedResponse
+from eastgate.control.authorizer.tool_lists import TOOLS_PATH, answer_tools
 from eastgate.control.check_thread import CheckThread
 from eastgate.control.endpoints import AuthorizerEndpoint
 from eastgate.control.enforcement import Enforcement
@@ -30,7 +31,6 @@ from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.envoy.config.tokens import CARRIER
 from eastgate.ir.attributes import BACKEND, PORT, SNI
 from eastgate.ir.hosts import comparable_sni
-from eastgate.regexes import regex
 
 _GRACE = 1.0  # seconds
 _FORWARDED_CERTIFICATE = "x-forwarded-client-cert"

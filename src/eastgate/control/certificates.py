@@ -6,13 +6,13 @@ import ssl
 from collections.abc import Callable, Iterable
 from types import TracebackType
 
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.control.events import Noted, OnEvent
+from eastgate.control.identity import EmbeddedCa, Rotation, Svid, SvidSource, TrustBundles, client_context
 from eastgate.control.metrics import MeshMetrics
-from eastgate.diagnostics.printable import printable
-from eastgate.identity import EmbeddedCa, Rotation, Svid, SvidSource, TrustBundles, client_context
 from eastgate.ir.spiffe import trust_domain_of
+from eastgate.ir.symbolic.names import MeshNames
 from eastgate.settings import Settings
-from eastgate.symbolic.names import MeshNames
 
 
 class Certificates:

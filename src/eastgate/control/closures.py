@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Point
 from eastgate.envoy.config.inbound_port import ANY_PORT, InboundPort
 from eastgate.envoy.config.limits import find_obstacle
@@ -17,7 +18,6 @@ from eastgate.envoy.config.listeners import closing_listener
 from eastgate.envoy.config.rbac import AUDIT, filter_name
 from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, ResourceKey, XdsResource, short_type
 from eastgate.envoy.server.status import ResourceRejection, ResourceState, ResourceStatus
-from eastgate.records import dataclass
 
 TRUST: Final[ResourceKey] = (SECRET, "trust")  # the trust bundles, for all ports of a proxy
 # A proxy that rejects one of these may allow more than it should.

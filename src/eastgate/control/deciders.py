@@ -6,20 +6,20 @@ import re
 from collections.abc import Iterator, Sequence
 from weakref import WeakKeyDictionary
 
-from eastgate.api.auditing import Audited
-from eastgate.api.authority import Authority
+from eastgate.authority.auditing import Audited
+from eastgate.authority.authority import Authority
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Direction, Point
 from eastgate.control.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, WouldBe, would_be
 from eastgate.control.destinations import Destinations, dead_end_of
-from eastgate.diagnostics.spans import Span
 from eastgate.engine.compiled import Program
 from eastgate.envoy.plan.decisions import end_of, isolated_by, name_of, policy_name, ref_of
 from eastgate.envoy.plan.fields import UNCLEAR
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, GatewayDestination
 from eastgate.ir import REFUSED_HOST, REFUSED_SPELLING, Origin, Unroutable, in_force, rules_of
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.names import MeshNames
 from eastgate.settings import Settings
-from eastgate.symbolic.names import MeshNames
 
 _HANDSHAKES = (
     ("no_trust_bundle", "its certificate is of a trust domain that the mesh does not trust"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
+from eastgate.basics.records import dataclass
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.control.access_log import Observation
@@ -13,7 +14,6 @@ from eastgate.control.gateways import gateway_of, ports_of_gateway
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
 from eastgate.envoy.plan.gateway import GatewayDestination, plan_destinations
-from eastgate.records import dataclass
 
 
 @dataclass(slots=True)

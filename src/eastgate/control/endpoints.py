@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
 
-from eastgate.identity import IdentityError, TrustBundles, verify_connection
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
+from eastgate.control.identity import IdentityError, TrustBundles, verify_connection
 
 _LOG = logging.getLogger(__name__)
 _HANDSHAKE = 10.0  # seconds

@@ -13,10 +13,11 @@ from secrets import token_hex
 from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
+from eastgate.basics.collection import no_collection
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Change
 from eastgate.cluster.points import Direction, NetworkEnd, Point
-from eastgate.collection import no_collection
 from eastgate.control.capturing import CapturedResources, capture_of, captured_outbound
 from eastgate.control.closures import TRUST, Closure, Closures, closing_of
 from eastgate.control.gateway_tls import handshakes_of, secrets_of
@@ -25,6 +26,7 @@ from eastgate.control.gateways import (
     gateway_identity,
     legs_of,
 )
+from eastgate.control.identity import Svid, TrustBundles
 from eastgate.control.outbound import OutboundChange, OutboundResources
 from eastgate.control.planning import Plans, is_routing
 from eastgate.control.sites import ProxySite, identity_of
@@ -50,10 +52,8 @@ from eastgate.envoy.plan.any_port import named_ports
 from eastgate.envoy.server.resources import EXTENSION, ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
-from eastgate.identity import Svid, TrustBundles
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.callers import CallerCell
 from eastgate.settings import McpDenials, OpenRequests
-from eastgate.symbolic.callers import CallerCell
 
 OnClosure: TypeAlias = Callable[[Closure, bool], None]
 """A function that gets a closure, and whether the port is closed now (or open again)."""

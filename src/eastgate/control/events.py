@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
-from eastgate.api.changes import ChangedNames
+from eastgate.authority.changes import ChangedNames
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.records import dataclass
 from eastgate.control.access_log import Observation
 from eastgate.control.modes import PortMode
-from eastgate.diagnostics import Diagnostic
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

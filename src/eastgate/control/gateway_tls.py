@@ -6,20 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 
 from eastgate.cluster import Gateway, Listener, TlsReference, World
-from eastgate.envoy.config.gateway_routes import Leg
-from eastgate.envoy.config.inbound_port import Handshake
-from eastgate.envoy.config.secrets import certificate_secret, client_ca_secret
-from eastgate.envoy.plan.gateway import GatewayDestination, TlsStream
-from eastgate.envoy.server.resources import XdsResource
-from eastgate.gateway import ListenerGroup
-from eastgate.gateway.attachment import is_http
-from eastgate.gateway.certificates import (
+from eastgate.cluster.routing import ListenerGroup
+from eastgate.cluster.routing.attachment import is_http
+from eastgate.cluster.routing.certificates import (
     CertificateProblem,
     ClientAuthority,
     client_authorities,
     listener_certificates,
 )
-from eastgate.gateway.hostnames import comparable
+from eastgate.cluster.routing.hostnames import comparable
+from eastgate.envoy.config.gateway_routes import Leg
+from eastgate.envoy.config.inbound_port import Handshake
+from eastgate.envoy.config.secrets import certificate_secret, client_ca_secret
+from eastgate.envoy.plan.gateway import GatewayDestination, TlsStream
+from eastgate.envoy.server.resources import XdsResource
 
 
 def handshakes_of(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from eastgate.api.authority import Authority
-from eastgate.api.questions import ends
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions import ends
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Backend, Gateway, World, service_account_id
 from eastgate.cluster.points import Point
+from eastgate.cluster.routing import ListenerGroup, RoutingTable
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.control.sites import ProxySite, endpoints_of
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.clusters import Upstream
 from eastgate.envoy.config.gateway_routes import ExternalHost, Leg
 from eastgate.envoy.plan.gateway import GatewayDestination, GatewayPlan, plan_gateway_port
-from eastgate.gateway import ListenerGroup, RoutingTable
 from eastgate.ir import Layer
-from eastgate.records import dataclass
 from eastgate.settings import Settings
 
 _PREFIX = f"{ends.Gateway.kind}:"

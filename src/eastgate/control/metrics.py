@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from eastgate.api.auditing import Would
-from eastgate.authorizer.metrics import task_failures
+from eastgate.authority.auditing import Would
 from eastgate.control.access_log import Observation, rule_of, would_be
+from eastgate.control.authorizer.metrics import task_failures
 from eastgate.control.closures import Closure
 
 

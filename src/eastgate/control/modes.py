@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Mapping
 
 from eastgate.ir import ALWAYS, NEVER, Layer
-from eastgate.symbolic.stages import OrderedStage, order_chain
+from eastgate.ir.symbolic.stages import OrderedStage, order_chain
 
 
 class PortMode(enum.StrEnum):

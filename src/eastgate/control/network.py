@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 
-from eastgate.api.authority import Authority
-from eastgate.api.crossings import ConnectionVerdict
-from eastgate.api.questions import Question, QuestionError
+from eastgate.authority.authority import Authority
+from eastgate.authority.crossings import ConnectionVerdict
+from eastgate.authority.questions import Question, QuestionError
 from eastgate.cluster import GATEWAY_NAME_LABEL, PodsAcross, PodsMatching, Workload
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction, NetworkEnd
@@ -36,7 +36,7 @@ from eastgate.envoy.plan.decisions import (
 from eastgate.ir import UNOPPOSED, Computed, InNetwork, Is, Labelled, Origin, PolicyRef, Predicate, Refusal
 from eastgate.ir.attributes import ADDRESS, PACKET_SOURCE, PORT, PORT_NAME, SOURCE_NAMESPACE, Attribute
 from eastgate.ir.labels import Selector
-from eastgate.symbolic.callers import (
+from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,
@@ -44,8 +44,8 @@ from eastgate.symbolic.callers import (
     OtherAccounts,
     OtherIdentities,
 )
-from eastgate.symbolic.names import MeshNames
-from eastgate.symbolic.trees import choice
+from eastgate.ir.symbolic.names import MeshNames
+from eastgate.ir.symbolic.trees import choice
 
 _MACHINE = IPv4Network("127.0.0.0/8")  # callers of a local mesh are all on this machine
 _UNDECIDED = ProxyVerdict(False, int(Refusal.CLOSED), NOT_ENFORCED)

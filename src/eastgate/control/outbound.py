@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.control.sites import ProxySite, upstreams_of_service
 from eastgate.envoy.config.clusters import Upstream, service_resources
 from eastgate.envoy.config.sidecar import Outbound, outbound_resources
 from eastgate.envoy.server.resources import ResourceKey, XdsResource
-from eastgate.records import dataclass
 from eastgate.settings import Settings
 
 

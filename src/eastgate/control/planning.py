@@ -9,10 +9,12 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Change
 from eastgate.cluster.pods import CONTROLLER_KINDS
 from eastgate.cluster.points import Point
+from eastgate.cluster.routing import ListenerGroup
 from eastgate.control.gateways import GatewaySite, plan_gateway, ports_of_gateway, services_behind
 from eastgate.control.network import NetworkDecisions
 from eastgate.control.sites import KnownIdentities, ProxySite
@@ -21,8 +23,6 @@ from eastgate.envoy.config.inbound_port import ANY_PORT
 from eastgate.envoy.plan import PortPlan, plan_port
 from eastgate.envoy.plan.any_port import plan_any_port
 from eastgate.envoy.plan.gateway import GatewayDestination, GatewayPlan
-from eastgate.gateway import ListenerGroup
-from eastgate.records import dataclass
 
 _NOT_ROUTING: Final = frozenset(
     {"Pod", "EndpointSlice", "ExternalWorkload", "Node", "ServiceAccount", *CONTROLLER_KINDS}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Change, Service, Workload, World, service_account_id
 from eastgate.envoy.config.clusters import SocketAddress, Upstream
-from eastgate.records import dataclass
 from eastgate.settings import Settings
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from eastgate.control.certificates import Certificates
 from eastgate.control.enforcement import Enforcement
-from eastgate.identity import BundlesChanged, IdentityError, Svid
+from eastgate.control.identity import BundlesChanged, IdentityError, Svid
 
 
 class ProxySvids:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
 from eastgate.cluster import World
 from eastgate.cluster.points import DeadEnd
+from eastgate.cluster.routing import ListenerGroup
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.control.closures import Closure
 from eastgate.control.gateway_tls import why_closed
@@ -18,7 +19,6 @@ from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.envoy.plan import Inexpressible, PortPlan
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.envoy.plan.gateway import GatewayPlan
-from eastgate.gateway import ListenerGroup
 
 
 def describe_inexpressible(node: str, plan: PortPlan, refused: Inexpressible) -> Closure:

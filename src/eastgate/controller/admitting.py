@@ -9,31 +9,31 @@ from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, Final
 
-from eastgate.admission.changes import (
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import read_plain
+from eastgate.authority.sources.sizes import PolicySizes, is_measured, size_of
+from eastgate.cluster.proxies import ProxyPresence, proxy_presence
+from eastgate.cluster.resources import UNWRITABLE
+from eastgate.controller.admission.changes import (
     AdmissionJudgement,
     AdmissionRefusal,
     ChangeOperation,
     Mutation,
     RequestedChange,
 )
-from eastgate.admission.semantic import ChangeJudgement, Judge, ObjectChange
-from eastgate.admission.semantic.words import line
-from eastgate.admission.turns import ReviewClient
-from eastgate.admission.wording import refusal_of
-from eastgate.api.authority import Authority
-from eastgate.api.reading import read_plain
-from eastgate.cluster.proxies import ProxyPresence, proxy_presence
-from eastgate.cluster.resources import UNWRITABLE
+from eastgate.controller.admission.semantic import ChangeJudgement, Judge, ObjectChange
+from eastgate.controller.admission.semantic.words import line
+from eastgate.controller.admission.turns import ReviewClient
+from eastgate.controller.admission.wording import refusal_of
+from eastgate.controller.injection import InjectionOptions, InjectionRefused, inject, is_wanted, json_patch, warnings_of
+from eastgate.controller.injection.names import INJECTION
 from eastgate.controller.status.programmed import join_names
+from eastgate.convert.native import ForeseenOutcome, NativeMesh, Unwritable
 from eastgate.dialects import registered
-from eastgate.injection import InjectionOptions, InjectionRefused, inject, is_wanted, json_patch, warnings_of
-from eastgate.injection.names import INJECTION
 from eastgate.ir import PolicyRef
-from eastgate.kubernetes import JsonObject
-from eastgate.native import ForeseenOutcome, NativeMesh, Unwritable
+from eastgate.reading.kubernetes import JsonObject
 from eastgate.reports.invariants.objects import GROUP
 from eastgate.reports.invariants.shapes import KIND
-from eastgate.source.sizes import PolicySizes, is_measured, size_of
 
 _LOG = logging.getLogger(__name__)
 _INVARIANTS: Final = 64 * 1024  # the sizes of those of a namespace, all together

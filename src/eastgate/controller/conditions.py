@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 _LONGEST_MESSAGE = 32768  # of metav1.Condition
 

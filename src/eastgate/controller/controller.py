@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final
 
-from eastgate.authorizer.metrics import task_failures
+from eastgate.basics.tasks import BackgroundTask, log_failure, run_together
+from eastgate.control.authorizer.metrics import task_failures
 from eastgate.controller.collecting import ReplicaCollector
 from eastgate.controller.debug import DebugServer, snapshot
 from eastgate.controller.election import Election
@@ -19,9 +20,8 @@ from eastgate.controller.logs import log_recovery, log_trouble
 from eastgate.controller.options import ControllerOptions
 from eastgate.controller.replica import Replica
 from eastgate.controller.tracing import start_tracing
-from eastgate.kubernetes import Connection
+from eastgate.reading.kubernetes import Connection
 from eastgate.settings import Settings
-from eastgate.tasks import BackgroundTask, log_failure, run_together
 
 _LOG = logging.getLogger(__name__)
 _LOOK_AGAIN: Final = 0.5  # seconds between two looks at whether the replica is ready

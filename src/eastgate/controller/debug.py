@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from eastgate._version import __version__
-from eastgate.authorizer.http_listener import HttpListener
-from eastgate.authorizer.http_server import HttpLimits, ServedRequest, ServedResponse
+from eastgate.control.authorizer.http_listener import HttpListener
+from eastgate.control.authorizer.http_server import HttpLimits, ServedRequest, ServedResponse
 from eastgate.controller.election import Election
 from eastgate.controller.heartbeat import Heartbeat
 from eastgate.controller.logs import cleaned

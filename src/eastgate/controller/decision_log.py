@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import BinaryIO
 
-from eastgate.authorizer.checks import ProxyAnswer
-from eastgate.authorizer.log import DecisionLog
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
+from eastgate.control.authorizer.checks import ProxyAnswer
+from eastgate.control.authorizer.log import DecisionLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
+from eastgate.reading.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
 
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 _ELECTION: Final = "the election of a leader"

@@ -10,8 +10,8 @@ from typing import Final
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from eastgate.authorizer.http_listener import HttpListener
-from eastgate.authorizer.http_server import ServedRequest, ServedResponse
+from eastgate.control.authorizer.http_listener import HttpListener
+from eastgate.control.authorizer.http_server import ServedRequest, ServedResponse
 from eastgate.controller.election import Election
 from eastgate.controller.heartbeat import Heartbeat
 from eastgate.controller.replica import Replica

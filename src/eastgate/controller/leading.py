@@ -8,10 +8,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from eastgate.admission.ca_bundles import CaBundleKeeper
+from eastgate.authority.sources.following import ClusterChanges
+from eastgate.basics.tasks import BackgroundTask, Nudge, run_together
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
 from eastgate.cluster.proxies import GATEWAY_CLASS
 from eastgate.control.gateways import gateway_node
+from eastgate.controller.admission.ca_bundles import CaBundleKeeper
 from eastgate.controller.certificates.trust_config_maps import namespaces_with_proxies, write_config_maps
 from eastgate.controller.gateways.names import CONTROLLER_NAME, MANAGED_BY_LABEL, MANAGER
 from eastgate.controller.gateways.parameters import GatewayParameters
@@ -27,12 +29,10 @@ from eastgate.controller.status.assessment import StoredPolicy
 from eastgate.controller.status.natively import without_failures
 from eastgate.controller.tracing import span
 from eastgate.convert.model import Options
+from eastgate.convert.native import NativePlan, NativeWriter, control_plane_of, is_serving, wanted
 from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
 from eastgate.ir import PolicyRef
-from eastgate.kubernetes import ApiError, JsonObject
-from eastgate.native import NativePlan, NativeWriter, control_plane_of, is_serving, wanted
-from eastgate.source.following import ClusterChanges
-from eastgate.tasks import BackgroundTask, Nudge, run_together
+from eastgate.reading.kubernetes import ApiError, JsonObject
 
 _LOG = logging.getLogger(__name__)
 _TOGETHER: Final = 0.1  # seconds that are waited for more changes, to look at all of them at once

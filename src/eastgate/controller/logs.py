@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final, TypeAlias
 
-from eastgate.diagnostics.printable import printable
-from eastgate.kubernetes import ApiError, UnreachableError
-from eastgate.records import dataclass
-from eastgate.regexes import regex
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
+from eastgate.reading.kubernetes import ApiError, UnreachableError
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "trouble", "over"}
 _FIRST_INTERVAL: Final = 10.0  # seconds until a trouble that lasts is passed again; twice as long each time

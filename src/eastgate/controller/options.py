@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.controller.certificates.ca_secret import SYSTEM_NAMESPACE
 from eastgate.controller.decision_log import DecisionSampling
 from eastgate.controller.election import ElectionTimes
+from eastgate.controller.injection import InjectionOptions
 from eastgate.convert.model import Assumption
-from eastgate.injection import InjectionOptions
-from eastgate.native import NativeMesh, Unwritable
-from eastgate.records import dataclass
+from eastgate.convert.native import NativeMesh, Unwritable
 
 SERVICE: Final = "eastgate"
 XDS_PORT: Final = 15010

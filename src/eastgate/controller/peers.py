@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from eastgate.authorizer.http_listener import HttpListener
-from eastgate.authorizer.http_server import ServedRequest, ServedResponse
 from eastgate.cluster import World
+from eastgate.control.authorizer.http_listener import HttpListener
+from eastgate.control.authorizer.http_server import ServedRequest, ServedResponse
 from eastgate.control.endpoints import TlsEndpoint
+from eastgate.control.identity import IdentityError, verify_connection
 from eastgate.controller.certificates.server_tls import ServerTls
 from eastgate.controller.proxies.progress import ReplicaReport
-from eastgate.identity import IdentityError, verify_connection
 
 if TYPE_CHECKING:
     import httpx2

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 from eastgate import dialects
-from eastgate.admission.configuration import MUTATING, VALIDATING, converted_definitions
+from eastgate.authority.sources.kinds import BY_NAME, WatchedKind, watched_kinds
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
+from eastgate.controller.admission.configuration import MUTATING, VALIDATING, converted_definitions
 from eastgate.controller.certificates.ca_secret import CA_NAME
 from eastgate.controller.gateways.objects import OBJECT_RESOURCES
 from eastgate.controller.replica import ALSO_FOLLOWED
+from eastgate.convert.native import NativeMesh
+from eastgate.convert.native.writer import RESOURCES as NATIVE_RESOURCES
 from eastgate.dialects.serving import Status
-from eastgate.native import NativeMesh
-from eastgate.native.writer import RESOURCES as NATIVE_RESOURCES
 from eastgate.reports.crds.kinds import served
 from eastgate.reports.invariants.objects import GROUP as INVARIANT_GROUP
 from eastgate.reports.invariants.shapes import KINDS as INVARIANT_KINDS
-from eastgate.source.kinds import BY_NAME, WatchedKind, watched_kinds
 
 Rule: TypeAlias = dict[str, list[str]]
 

@@ -18,24 +18,29 @@ from typing import Any, Final
 from prometheus_client import Counter
 
 from eastgate import dialects
-from eastgate.admission.certificates import WebhookCertificate, names_of_service
-from eastgate.admission.changes import AdmissionJudgement, RequestedChange
-from eastgate.admission.semantic import Judge
-from eastgate.admission.server import WebhookServer
-from eastgate.api.auditing import Would
-from eastgate.api.authority import Authority
-from eastgate.api.changes import Changes
-from eastgate.authorizer.checks import ProxyAnswer
-from eastgate.authorizer.external import ExternalAuthorizers, ServiceAddress
-from eastgate.authorizer.metrics import task_failures
+from eastgate.authority.auditing import Would
+from eastgate.authority.authority import Authority
+from eastgate.authority.changes import Changes
+from eastgate.authority.sources.following import ClusterChanges
+from eastgate.authority.sources.kinds import WatchedKind
+from eastgate.authority.sources.source import ClusterSource
+from eastgate.basics.collection import give_memory_back
+from eastgate.basics.tasks import Nudge, innermost, log_failure, run_together
 from eastgate.cluster import World
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
-from eastgate.collection import give_memory_back
 from eastgate.control.access_log import read_record
+from eastgate.control.authorizer.checks import ProxyAnswer
+from eastgate.control.authorizer.external import ExternalAuthorizers, ServiceAddress
+from eastgate.control.authorizer.metrics import task_failures
 from eastgate.control.authorizing import MeshAuthorizer
 from eastgate.control.deciders import Deciders
 from eastgate.control.endpoints import TlsEndpoint
 from eastgate.control.gateways import gateway_identity
+from eastgate.control.identity import IdentityError
+from eastgate.controller.admission.certificates import WebhookCertificate, names_of_service
+from eastgate.controller.admission.changes import AdmissionJudgement, RequestedChange
+from eastgate.controller.admission.semantic import Judge
+from eastgate.controller.admission.server import WebhookServer
 from eastgate.controller.admitting import (
     judge_change,
     mutate_pod,
@@ -60,13 +65,12 @@ from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
 from eastgate.controller.status.linkerd import has_linkerd_controller
 from eastgate.controller.tracing import span
 from eastgate.convert.model import Options
+from eastgate.convert.native import ForeseenOutcome, NativeMesh, foresee, is_copy, is_source
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.envoy.server import AuthenticatedProxy, Metrics
-from eastgate.identity import IdentityError
 from eastgate.ir import ExternalAuthorizer, PolicyRef
-from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
-from eastgate.native import ForeseenOutcome, NativeMesh, foresee, is_copy, is_source
+from eastgate.reading.kubernetes import ApiError, Connection, JsonObject, Resource, UnreachableError
 from eastgate.reports.invariants.objects import (
     GROUP,
     VERSION,
@@ -77,10 +81,6 @@ from eastgate.reports.invariants.objects import (
 )
 from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
 from eastgate.settings import Settings
-from eastgate.source.following import ClusterChanges
-from eastgate.source.kinds import WatchedKind
-from eastgate.source.source import ClusterSource
-from eastgate.tasks import Nudge, innermost, log_failure, run_together
 
 _LOG = logging.getLogger(__name__)
 _CLASSES: Final = WatchedKind(GATEWAY_GROUP, "GatewayClass")

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from eastgate.admission.webhooks import Webhooks
-from eastgate.authorizer.http_server import ServedRequest, ServedResponse
+from eastgate.control.authorizer.http_server import ServedRequest, ServedResponse
+from eastgate.controller.admission.webhooks import Webhooks
 from eastgate.controller.metrics import ControllerMetrics
 from eastgate.controller.tracing import span
 

@@ -15,8 +15,8 @@ from eastgate.dialects.accesspolicy import Policy
 from eastgate.dialects.accesspolicy.model import Action
 from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
-from eastgate.manifests import Plain
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Plain
+from eastgate.reading.manifests.node import Node
 
 _MOST_RULES = 10
 _ACTIONS = {Action.ALLOW: "Allow", Action.DENY: "Deny", Action.ASK: "ExternalAuth"}

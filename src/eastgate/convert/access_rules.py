@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.convert import codes
 from eastgate.convert.model import Assumption, Job, Manifest
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.accesspolicy.model import Action
-from eastgate.manifests import Plain
-from eastgate.manifests.node import Node
-from eastgate.records import dataclass
+from eastgate.reading.manifests import Plain
+from eastgate.reading.manifests.node import Node
 
 _MOST_PARAMS, _LONGEST_PARAM = 10, 20
 _MATCH = "MATCH_BASE_PROTOCOL_METHODS"

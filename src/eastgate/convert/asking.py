@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
-from eastgate.api.questions import Question
-from eastgate.api.reading import Manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
+from eastgate.authority.questions import Question
+from eastgate.authority.reading import Manifests
+from eastgate.cluster.unread import Handling
 from eastgate.convert.authorino_checks import without_host_check, without_token_checks
 from eastgate.convert.gateway_conditions import (
     ANY_PATH,
@@ -29,6 +30,8 @@ from eastgate.convert.gateway_conditions import (
 )
 from eastgate.convert.secret_uses import needs_secrets
 from eastgate.dialects import Policy
+from eastgate.dialects.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel
+from eastgate.dialects.cel.syntax import Call, CreateList, Literal, Local, Node, Select
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
@@ -66,10 +69,7 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import METHOD, PATH, TARGET
 from eastgate.ir.paths import any_path
-from eastgate.languages.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel
-from eastgate.languages.cel.syntax import Call, CreateList, Literal, Local, Node, Select
 from eastgate.reach.alike import are_alike
-from eastgate.unread import Handling
 
 _DENIED = "hosts without a scheme"
 _Entry = TypeVar("_Entry", Identity, Metadata, Authorization, Response)

@@ -10,8 +10,8 @@ from eastgate.ir import Is, Predicate, Prefix, conjuncts
 from eastgate.ir.attributes import IDENTITY
 from eastgate.ir.service_accounts import account_of
 from eastgate.ir.spiffe import SCHEME, trust_domain_of
+from eastgate.ir.symbolic.callers import AccountsIn, CallerCell, IdentityCell, OtherIdentities
 from eastgate.reach.differences import AuthorityComparison, VerdictDifference
-from eastgate.symbolic.callers import AccountsIn, CallerCell, IdentityCell, OtherIdentities
 
 
 def assume(comparison: AuthorityComparison, assumed: Container[Assumption], trust_domain: str) -> AuthorityComparison:

@@ -9,7 +9,7 @@ from eastgate.convert.authconfigs import API_VERSION
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
 from eastgate.convert.policy_writing import POLICY_API_VERSION
 from eastgate.dialects.kuadrant.nulls import without_nulls
-from eastgate.manifests import Document
+from eastgate.reading.manifests import Document
 
 _AGES = ("creationTimestamp", "deletionTimestamp")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from eastgate.convert.model import Manifest
-from eastgate.manifests import Plain
+from eastgate.reading.manifests import Plain
 
 _PLACES: Final = {"custom_header": "customHeader", "query": "queryString", "cookie": "cookie"}
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from eastgate.convert.authconfig_words import from_v1beta1, object_of
 from eastgate.convert.model import Manifest
-from eastgate.manifests import Plain
+from eastgate.reading.manifests import Plain
 
 API_VERSION: Final = "authorino.kuadrant.io/v1beta3"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import Gateway, Route, World
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.convert import codes
@@ -18,15 +19,14 @@ from eastgate.convert.authorino_checks import lose_what_differs, reasons_to_keep
 from eastgate.convert.gateway_hosts import are_mixed_up
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Assumption, Item, Job, Manifest, metadata_of
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.dialects.kuadrant.proposal import Policy
 from eastgate.dialects.kuadrant.proposal.assemble import in_force
 from eastgate.dialects.kuadrant.proposal.model import HttpRule
-from eastgate.manifests import Plain
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Plain
+from eastgate.reading.manifests.node import Node
 
 _PROVIDER = "authorino"
 _TLS = ("HTTPS", "TLS")

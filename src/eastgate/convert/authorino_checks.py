@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from eastgate.basics.diagnostics import Code
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.regexes import regex
 from eastgate.convert import codes
 from eastgate.convert.gateway_conditions import host_predicate
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Job, Manifest
-from eastgate.diagnostics import Code
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.guards import erring_guards
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
@@ -29,8 +30,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Scheme,
 )
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
-from eastgate.manifests import Plain
-from eastgate.regexes import regex
+from eastgate.reading.manifests import Plain
 
 _CHECKED = ("iss", "aud")
 _MARK = "eastgate_identity"

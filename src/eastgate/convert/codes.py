@@ -1,6 +1,6 @@
 """The losses of a conversion. Whatever is lost, the result never allows more than what was written."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 NO_WAY = Code(
     "EG7001",

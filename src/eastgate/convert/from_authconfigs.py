@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eastgate.cluster.points import is_rule_of
+from eastgate.cluster.routing.model import Routed
+from eastgate.cluster.routing.rules import every_rule
 from eastgate.cluster.targets import RouteNamed
 from eastgate.convert import codes
 from eastgate.convert.authconfig_versions import config_of
@@ -20,8 +22,6 @@ from eastgate.dialects.kuadrant import policies, proposal
 from eastgate.dialects.kuadrant.authconfigs import Policy
 from eastgate.dialects.kuadrant.authconfigs.linking import Links, link_hosts
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
-from eastgate.gateway.model import Routed
-from eastgate.gateway.rules import every_rule
 
 _KINDS = ("HTTPRoute", "GRPCRoute")
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from eastgate.cluster.points import RuleNamed, is_rule_of
+from eastgate.cluster.routing.model import Routed
+from eastgate.cluster.routing.rules import every_rule
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.convert import codes
 from eastgate.convert.authconfig_versions import spec_of
@@ -26,8 +28,6 @@ from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import is_inside
 from eastgate.dialects.kuadrant.proposal import Policy
 from eastgate.dialects.kuadrant.proposal.model import HttpRule
-from eastgate.gateway.model import Routed
-from eastgate.gateway.rules import every_rule
 
 
 def to_today(items: Sequence[Item], job: Job) -> None:

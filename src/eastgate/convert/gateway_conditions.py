@@ -10,6 +10,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from eastgate.basics.regexes import regex
+from eastgate.dialects.cel import CelProblem, compile_document_cel
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
     AnyOf,
@@ -20,8 +22,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.dialects.kuadrant.hosts import ANY
 from eastgate.dialects.kuadrant.proposal.model import HttpRule
-from eastgate.languages.cel import CelProblem, compile_document_cel
-from eastgate.regexes import regex
 
 HOST_START, HOST_END = "(?i)^(", ")[.]?(:[0-9]+)?$"
 PATH_START, ANY_PATH, PATH_END = "^(", "[^?#]*", ")([?#].*)?$"

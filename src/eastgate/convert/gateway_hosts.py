@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from eastgate.cluster import Listener, World
+from eastgate.cluster.routing.model import Routed
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
-from eastgate.gateway.model import Routed
 
 
 def arriving_hosts(ways: Sequence[Routed], world: World) -> Iterator[str]:

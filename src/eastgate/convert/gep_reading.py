@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import TypeAlias
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector
 from eastgate.cluster.resources import selector_of
 from eastgate.convert.model import Item
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
 from eastgate.ir.paths import encoded_path
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.records import dataclass
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from eastgate.convert.selectors import write_selector
 from eastgate.dialects.gep3779 import GROUP
 from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
-from eastgate.manifests import Plain
+from eastgate.reading.manifests import Plain
 
 AUTHORIZATION_POLICY, X_POLICY = "AuthorizationPolicy", "XAuthorizationPolicy"
 _Target = PodsTarget | TargetedService

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from eastgate.api.authority import Authority
-from eastgate.api.questions.ends import Host
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions.ends import Host
 from eastgate.cluster.points import Point, RuleNamed
+from eastgate.cluster.routing.model import Routed
+from eastgate.cluster.routing.rules import every_rule
 from eastgate.convert.gateway_hosts import are_mixed_up, hears_tls, hosts_on
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import is_inside
-from eastgate.gateway.model import Routed
-from eastgate.gateway.rules import every_rule
 from eastgate.ir import ALWAYS, NEVER, Computed, Deny, Is, OneOf, Predicate, Suffix, rewrite
 from eastgate.ir import atoms as atoms_of
 from eastgate.ir.attributes import HOST, SNI

@@ -20,7 +20,7 @@ from eastgate.convert.selectors import label_sets, may_meet, write_selector
 from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
-from eastgate.manifests import Plain
+from eastgate.reading.manifests import Plain
 from eastgate.settings import MeshMode
 
 GROUP, VERSION, KIND = "security.istio.io", "v1", "AuthorizationPolicy"

@@ -14,7 +14,7 @@ from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, Isti
 from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.waypoints import bindings_of, is_waypoint_pod
-from eastgate.manifests import Document
+from eastgate.reading.manifests import Document
 
 
 def namespaces_of(policy: IstioPolicy, document: Document, job: Job) -> list[str]:

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from eastgate.basics.diagnostics import Code
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import account_of, dns_label_problem, dns_subdomain_problem, service_account_id
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Account, NamedCaller, SpiffeIdentity, WholeNamespace
 from eastgate.convert.istio_rules import accounts_of
 from eastgate.convert.model import Assumption, Job
-from eastgate.diagnostics import Code
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio.lowering import View, lower_policy
 from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
@@ -28,8 +29,7 @@ from eastgate.dialects.istio.ztunnel import lower_rule
 from eastgate.ir import Origin, Predicate, Request
 from eastgate.ir.attributes import IDENTITY
 from eastgate.ir.spiffe import SCHEME, spiffe_problem
-from eastgate.records import dataclass
-from eastgate.symbolic.truth import truth
+from eastgate.ir.symbolic.truth import truth
 
 IDENTITY_FIELDS: Final[Mapping[str, str]] = {
     **{name: name for name in ("principals", "serviceAccounts", "namespaces", "trustDomains")},

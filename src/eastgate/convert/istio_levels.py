@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector, service_account_id
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import (
@@ -25,8 +26,7 @@ from eastgate.convert.model import Job
 from eastgate.convert.selectors import may_meet
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
 from eastgate.ir import AccountsOf
-from eastgate.manifests import Document
-from eastgate.records import dataclass
+from eastgate.reading.manifests import Document
 
 _MOST_RULES = 512  # that Istio takes
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.convert import codes
 from eastgate.convert.istio_callers import Part, UnsayableError
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Job
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio.values import is_template
 from eastgate.dialects.istio.written import Values, WrittenValue
 from eastgate.ir.paths import encoded_path, path_problem
-from eastgate.records import dataclass
-from eastgate.regexes import regex
 
 OPERATION_FIELDS: Final = ("ports", "destination.port", "methods", "paths")
 """The fields and the keys of conditions that are read here."""

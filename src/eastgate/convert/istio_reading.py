@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Gep, GepRule, PodsTarget
@@ -18,14 +20,12 @@ from eastgate.convert.istio_callers import UnsayableError
 from eastgate.convert.istio_rule_reading import RuleReader
 from eastgate.convert.model import Item, Job
 from eastgate.convert.selectors import may_meet, select_without
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects import gep3779
 from eastgate.dialects.gep3779.model import Action, Level
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
 from eastgate.dialects.istio.model import Action as IstioAction
 from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
 from eastgate.ir import PolicyRef
-from eastgate.records import dataclass
 
 _MOST_TARGETS = 16  # of the ALLOW of everything
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Account, Gep, GepRule, NamedCaller, SpiffeIdentity, WholeNamespace
 from eastgate.convert.model import Assumption, Job, Manifest
-from eastgate.diagnostics.spans import Span
-from eastgate.manifests import Plain
+from eastgate.reading.manifests import Plain
 
 _EVERY_DOMAIN = "cluster.local"  # in a principal Istio reads it as the mesh's own trust domain and its aliases
 _PATHS_HELP = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.convert.gep_reading import Account, NamedCaller, SpiffeIdentity, WholeNamespace
 from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, Suffix
 from eastgate.ir.attributes import MESH_NAME
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.names import MeshNames
 from eastgate.settings import Settings
-from eastgate.symbolic.names import MeshNames
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from eastgate.basics.diagnostics import Code
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import ParentRef, PodsMatching, Selector, Workload
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Gep, GepRule, NamedCaller, PodsTarget
@@ -14,8 +16,6 @@ from eastgate.convert.linkerd_clients import callers_of
 from eastgate.convert.linkerd_writing import default_of, selected
 from eastgate.convert.model import Item, Job
 from eastgate.convert.selectors import may_meet
-from eastgate.diagnostics import Code
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects import gep3779
 from eastgate.dialects.gep3779.model import Action, Level, Tier
 from eastgate.dialects.linkerd import GROUP

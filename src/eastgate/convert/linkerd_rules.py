@@ -12,7 +12,7 @@ from eastgate.convert.gep_reading import Account, Gep, GepRule, NamedCaller, Spi
 from eastgate.convert.model import Job, Manifest, metadata_of
 from eastgate.convert.selectors import write_selector
 from eastgate.dialects.linkerd import GROUP
-from eastgate.manifests import Document, Plain
+from eastgate.reading.manifests import Document, Plain
 
 _MOST_MATCHES = 8
 

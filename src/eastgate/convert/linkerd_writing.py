@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import PodsMatching, Selector, Workload
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Gep, PodsTarget, read
@@ -22,7 +23,6 @@ from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.injected import probes_with
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import stance_of
-from eastgate.records import dataclass
 
 
 @dataclass(slots=True)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import field
 from enum import StrEnum
 
+from eastgate.basics.diagnostics import Code, Diagnostic
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import World
-from eastgate.diagnostics import Code, Diagnostic
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
 from eastgate.dialects.istio.settings import IstioSettings
-from eastgate.manifests import Document, Plain
-from eastgate.records import dataclass
+from eastgate.reading.manifests import Document, Plain
 from eastgate.settings import Settings
 
 Manifest = dict[str, Plain]

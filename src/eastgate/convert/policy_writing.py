@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.convert import codes
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.gateway_conditions import gateway_predicates
 from eastgate.convert.model import Job, Manifest
 from eastgate.convert.secret_uses import needs_secrets
 from eastgate.convert.unsaid import Unsaid
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant import policies
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
-from eastgate.manifests import Plain
+from eastgate.reading.manifests import Plain
 
 POLICY_API_VERSION = f"{policies.GROUP}/v1"
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eastgate.cluster.points import is_rule_of
+from eastgate.cluster.routing.model import Routed
+from eastgate.cluster.routing.rules import every_rule
 from eastgate.convert import codes
 from eastgate.convert.authconfigs import API_VERSION, auth_config
 from eastgate.convert.authorino_checks import lose_what_differs, with_token_checks
@@ -19,9 +21,7 @@ from eastgate.convert.unsaid import Unsaid, first_error
 from eastgate.dialects.kuadrant import authconfigs, policies
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.proposal import Policy
-from eastgate.gateway.model import Routed
-from eastgate.gateway.rules import every_rule
-from eastgate.manifests import Plain
+from eastgate.reading.manifests import Plain
 
 
 def to_host_configs(items: Sequence[Item], job: Job) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eastgate.cluster.routing.model import Routed
+from eastgate.cluster.routing.rules import every_rule
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.convert import codes
 from eastgate.convert.authconfig_versions import spec_of
@@ -17,8 +19,6 @@ from eastgate.convert.unsaid import Unsaid
 from eastgate.dialects.kuadrant.hosts import is_inside
 from eastgate.dialects.kuadrant.proposal import Policy
 from eastgate.dialects.kuadrant.proposal.assemble import in_force
-from eastgate.gateway.model import Routed
-from eastgate.gateway.rules import every_rule
 
 
 def ways_of(policy: Policy, items: Sequence[Item], job: Job) -> list[Routed]:

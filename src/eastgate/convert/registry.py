@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from eastgate import dialects
+from eastgate.basics.records import dataclass
 from eastgate.convert import codes, gep_writing
 from eastgate.convert.access import to_v0alpha0, to_v1alpha1
 from eastgate.convert.authconfig_versions import to_v1, to_v1beta3
@@ -26,7 +27,6 @@ from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYP
 from eastgate.dialects.base import Dialect
 from eastgate.dialects.converting import Converter
 from eastgate.dialects.kuadrant import authconfigs, policies, proposal
-from eastgate.records import dataclass
 
 Convert = Callable[[Sequence[Item], Job], None]
 

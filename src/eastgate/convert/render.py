@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import yaml
 
+from eastgate.basics.diagnostics.printable import json_text
 from eastgate.convert.model import Manifest
-from eastgate.diagnostics.printable import json_text
-from eastgate.manifests.yaml_text import PrintableDumper
+from eastgate.reading.manifests.yaml_text import PrintableDumper
 
 
 class _Dumper(PrintableDumper):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eastgate.api.reading import Manifests, sort_documents
+from eastgate.authority.reading import Manifests, sort_documents
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.convert import codes
 from eastgate.convert.model import Item, Job, Manifest, Options, Written
 from eastgate.convert.registry import KINDS, converters_to, pass_on
-from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
-from eastgate.manifests import Document, ReadResult
-from eastgate.records import dataclass
+from eastgate.reading.manifests import Document, ReadResult
 from eastgate.settings import Settings
 
 

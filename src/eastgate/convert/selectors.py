@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from eastgate.cluster import Operator, Requirement, Selector
-from eastgate.manifests import Plain
+from eastgate.reading.manifests import Plain
 
 _MOST = 64  # combinations of values, each of which becomes a policy of its own
 

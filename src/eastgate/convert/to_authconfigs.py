@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from eastgate.cluster.points import is_rule_of
+from eastgate.cluster.routing.rules import every_rule
 from eastgate.convert import codes
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.authconfigs import API_VERSION
@@ -22,8 +23,7 @@ from eastgate.dialects.kuadrant.policies.effective import Effective, fold
 from eastgate.dialects.kuadrant.policies.model import RuleKey
 from eastgate.dialects.kuadrant.schemes import SchemeSection
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
-from eastgate.gateway.rules import every_rule
-from eastgate.manifests import Plain
+from eastgate.reading.manifests import Plain
 
 
 def to_auth_configs(items: Sequence[Item], job: Job) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eastgate.cluster.points import is_rule_of
+from eastgate.cluster.routing.rules import every_rule
 from eastgate.cluster.targets import RulesOfGateway
 from eastgate.convert import codes
 from eastgate.convert.authconfig_versions import spec_of
@@ -19,8 +20,7 @@ from eastgate.convert.unsaid import Unsaid, first_error, keep_unsaid
 from eastgate.dialects.kuadrant import proposal
 from eastgate.dialects.kuadrant.policies import Policy
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
-from eastgate.gateway.rules import every_rule
-from eastgate.manifests import Plain
+from eastgate.reading.manifests import Plain
 
 PROPOSAL_API_VERSION = f"{proposal.GROUP}/v1alpha1"
 _SECRET_WORDS = frozenset({"apiKey", "x509", "sharedSecretRef", "credentialsRef", "clientSecretRef", "signingKeyRefs"})

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from eastgate import dialects
-from eastgate.api.reading import sort_documents
+from eastgate.authority.reading import sort_documents
+from eastgate.basics.diagnostics import Code, Diagnostic
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.convert.model import Item, Job, Manifest
-from eastgate.diagnostics import Code, Diagnostic
-from eastgate.diagnostics.spans import Span
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from eastgate.settings import Settings
 
 

@@ -14,21 +14,21 @@ import json
 from collections.abc import Iterable, Sequence
 
 from eastgate import dialects
-from eastgate.api.authority import Authority
-from eastgate.api.reading import ManifestError, Manifests, sort_documents
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import ManifestError, Manifests, sort_documents
+from eastgate.basics.diagnostics import Reporter
+from eastgate.cluster.unread import Handling
 from eastgate.convert.asking import AskingAuthority, SchemeNames
 from eastgate.convert.assuming import assume
 from eastgate.convert.host_proof import compare_hosts
 from eastgate.convert.model import Options
 from eastgate.convert.run import Conversion
-from eastgate.diagnostics import Reporter
 from eastgate.dialects import istio, linkerd
 from eastgate.dialects.kuadrant import authconfigs, policies, proposal
-from eastgate.manifests import Document, Plain, read_text
-from eastgate.manifests.document import content_of
 from eastgate.reach.differences import AuthorityComparison, compare
+from eastgate.reading.manifests import Document, Plain, read_text
+from eastgate.reading.manifests.document import content_of
 from eastgate.settings import Settings
-from eastgate.unread import Handling
 
 _DEFAULTS = frozenset(
     {"config.linkerd.io/default-inbound-policy", "config.linkerd.io/proxy-require-identity-inbound-ports"}

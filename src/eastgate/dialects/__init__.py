@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from eastgate.basics.diagnostics import Diagnostic, Reporter, did_you_mean
 from eastgate.cluster import (
     GATEWAY_GROUP,
     Backend,
@@ -20,20 +21,19 @@ from eastgate.cluster import (
     uses_kind,
 )
 from eastgate.cluster.points import Direction
-from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
+from eastgate.cluster.unread import UnreadKind, is_unread_name, resembling, unread_kind
 from eastgate.dialects import accesspolicy, codes, gep3779, istio, linkerd, network, rejected
 from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
 from eastgate.dialects.kuadrant import authconfigs, policies, proposal
 from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.registry import Registry
 from eastgate.ir import Attachment, Layer, Stances
-from eastgate.manifests import Document
-from eastgate.manifests.rendered import OversizedObject
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.rendered import OversizedObject
 from eastgate.settings import Settings, bring_sections
-from eastgate.unread import UnreadKind, is_unread_name, resembling, unread_kind
 
 if TYPE_CHECKING:
-    from eastgate.languages.jwt import KeySource
+    from eastgate.reading.jwt import KeySource
 
 __all__ = [
     "DIALECTS",

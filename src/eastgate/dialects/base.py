@@ -15,26 +15,26 @@ from enum import Enum, auto
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Backend, Manifest, Target, Workload, World, WorldObject
 from eastgate.cluster.gateways import ParentRef
 from eastgate.cluster.points import Direction
-from eastgate.diagnostics import Diagnostic, Reporter
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.auditing import enforced, with_audit
 from eastgate.dialects.converting import Converter
 from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.serving import Served, Status
 from eastgate.dialects.words import Words
 from eastgate.ir import Attachment, Layer, Origin, PolicyRef
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Check, Record, check
-from eastgate.records import dataclass
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Check, Record, check
 from eastgate.settings import Section, Settings
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
-    from eastgate.languages.jwt import KeySource
+    from eastgate.reading.jwt import KeySource
 
 
 class Policy(Protocol):

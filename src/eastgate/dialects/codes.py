@@ -1,6 +1,6 @@
 """Codes of documents that look like policies and are none that we can read."""
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
 
 UNKNOWN_KIND = Code(
     "EG1301",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
-from eastgate.diagnostics import Code
-from eastgate.diagnostics.spans import Span
-from eastgate.manifests import Document, Plain
+from eastgate.basics.diagnostics import Code
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.reading.manifests import Document, Plain
 from eastgate.settings import Settings
 
 P = TypeVar("P")

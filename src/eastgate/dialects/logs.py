@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from eastgate.diagnostics import Code, Diagnostic
+from eastgate.basics.diagnostics import Code, Diagnostic
+from eastgate.basics.records import dataclass
 from eastgate.ir import Placement, PolicyRef
-from eastgate.records import dataclass
 
 
 class LogLineError(ValueError):

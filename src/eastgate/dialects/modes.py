@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import ALWAYS, Chain, Layer, Placement, PolicyRef, Predicate, Reading
-from eastgate.records import dataclass
-from eastgate.symbolic.stages import allow_lists, order_chain
+from eastgate.ir.symbolic.stages import allow_lists, order_chain
 
 
 class Mode(StrEnum):

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from eastgate.cluster import Backend
+from eastgate.cluster.unread import unread_kind
 from eastgate.dialects.base import Dialect, Kind, NameUse, Widen
-from eastgate.manifests import Document
-from eastgate.unread import unread_kind
+from eastgate.reading.manifests import Document
 
 Key = tuple[str, str, str]
 

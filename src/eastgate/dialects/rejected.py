@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import CONTROLLER_KINDS, Everything, GatewayNamed, Target, World, dns_label_problem
 from eastgate.cluster.points import Direction
-from eastgate.diagnostics import Diagnostic
-from eastgate.diagnostics.spans import Span
+from eastgate.cluster.unread.locating import content_of, locate_targets
 from eastgate.dialects.base import Condition, Dialect, Kind, Scene
 from eastgate.dialects.modes import LayerMode, Mode, refusing
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words
 from eastgate.ir import And, Attachment, Chain, Deny, Layer, Origin, Placement, PolicyRef, Refusal, Rule, RuleKind
-from eastgate.manifests import Document
-from eastgate.manifests.codes import DUPLICATE_OBJECT
-from eastgate.records import dataclass
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.codes import DUPLICATE_OBJECT
 from eastgate.settings import Settings
-from eastgate.unread.locating import content_of, locate_targets
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting

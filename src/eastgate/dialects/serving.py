@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Any
 
-from eastgate.manifests.shapes import Record
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests.shapes import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Cel, Check, Choice, Field, Record, Text
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Cel, Check, Choice, Field, Record, Text
 
 C = TypeVar("C")
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector, Workload
 from eastgate.cluster.targets import Target
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.modes import LayerMode, modes_of_layer
 from eastgate.ir import Layer, Origin, Placement, PolicyRef, Predicate, Rule
-from eastgate.records import dataclass
 from eastgate.settings import Settings
 
 P = TypeVar("P", bound="_Enforceable")

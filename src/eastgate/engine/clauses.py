@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import NamedTuple
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import AccountsOf, Is, OneOf, Or, Predicate, Value, conjuncts
 from eastgate.ir.attributes import IDENTITY, PORT
-from eastgate.records import dataclass
 
 
 class Clause(NamedTuple):

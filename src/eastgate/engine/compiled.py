@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from eastgate.basics.records import dataclass
 from eastgate.engine.clauses import Filed
 from eastgate.engine.conditions import compile_condition
 from eastgate.engine.search import build_search
@@ -28,8 +29,7 @@ from eastgate.ir import (
     Ruling,
 )
 from eastgate.ir.attributes import IDENTITY, PORT
-from eastgate.records import dataclass
-from eastgate.symbolic.completions import complete
+from eastgate.ir.symbolic.completions import complete
 
 __all__ = ["Finder", "Program", "VerdictNumber", "compile_layers"]
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from typing import ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from eastgate.basics.collection import no_collection
+from eastgate.basics.records import dataclass
 from eastgate.cluster import (
     GATEWAY_NAME_LABEL,
     ROUTE_KINDS,
@@ -28,7 +30,6 @@ from eastgate.cluster import (
 )
 from eastgate.cluster.installations import INSTALLATIONS
 from eastgate.cluster.points import DeadEnd, Direction, NamedPoint, NetworkEnd, Point, RuleNamed, UnseenHop
-from eastgate.collection import no_collection
 from eastgate.engine.attachment import Attachments, Targeting
 from eastgate.engine.compiled import Finder, Program, VerdictNumber, compile_layers
 from eastgate.ir import (
@@ -46,7 +47,6 @@ from eastgate.ir import (
     Unroutable,
     labels_of,
 )
-from eastgate.records import dataclass
 
 P = TypeVar("P", bound=Targeting)
 

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.engine.clauses import Clause, Filed
 from eastgate.ir import Request
 from eastgate.ir.service_accounts import accounts_path_of
-from eastgate.records import dataclass
 
 _ROOM = 4096  # ranks that a table may hold, and 16 more for each caller that a rule names
 

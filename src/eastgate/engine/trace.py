@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from eastgate.diagnostics import did_you_mean
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.basics.records import dataclass
 from eastgate.ir import (
     UNOPPOSED,
     And,
@@ -32,11 +33,10 @@ from eastgate.ir import (
     rules_of,
 )
 from eastgate.ir.attributes import Attribute, Unknown
-from eastgate.records import dataclass
-from eastgate.symbolic.completions import complete
-from eastgate.symbolic.judging import StageOutcome, judge_stage, pick_chain
-from eastgate.symbolic.stages import Move, order_stage
-from eastgate.symbolic.truth import truth
+from eastgate.ir.symbolic.completions import complete
+from eastgate.ir.symbolic.judging import StageOutcome, judge_stage, pick_chain
+from eastgate.ir.symbolic.stages import Move, order_stage
+from eastgate.ir.symbolic.truth import truth
 
 
 @dataclass(frozen=True, slots=True)

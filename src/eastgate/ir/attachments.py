@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeAlias, TypeVar
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 Stances: TypeAlias = tuple[tuple[str, Hashable], ...]
 """What layers depend on beside the policies, by the name of the dialect that says so; most say nothing."""

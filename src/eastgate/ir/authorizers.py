@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.ir.attributes import Unknown
 from eastgate.ir.fields import Headers
 from eastgate.ir.provenance import Origin
-from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from eastgate.ir.requests import Request

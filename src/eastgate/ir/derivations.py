@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Protocol, runtime_checkable
 
+from eastgate.basics.records import dataclass
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.authorizers import RawRequest
 from eastgate.ir.matchers import Known
 from eastgate.ir.placement import ProxyReading
-from eastgate.records import dataclass
 
 
 class Derivation(Protocol):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import enum
 
+from eastgate.basics.records import dataclass
 from eastgate.ir.provenance import Origin, PolicyRef
-from eastgate.records import dataclass
 
 
 class Shadowing(enum.StrEnum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from eastgate.regexes import regex
+from eastgate.basics.regexes import regex
 
 _GROUP: Final = "[0-9a-f]{1,4}"
 _BYTE: Final = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})"

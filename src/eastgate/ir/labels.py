@@ -11,7 +11,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 # Labels that a cluster adds to pods: injectors, by the beginning of the name, and controllers
 _INJECTED = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eastgate.basics.records import dataclass
 from eastgate.ir.addresses import Network, parse_address
 from eastgate.ir.labels import Selector, labels_of
 from eastgate.ir.service_accounts import AccountsOf, AnyAccount
-from eastgate.records import dataclass
 
 Value = str | int
 Known = Value | tuple[str, ...] | None

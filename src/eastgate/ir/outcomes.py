@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.ir.rules import Rule
-from eastgate.records import dataclass
 
 
 class UnaskedRefusal(enum.StrEnum):

@@ -19,10 +19,10 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from eastgate.basics.regexes import regex
 from eastgate.ir.attributes import HANDED_PATHS, PATH
 from eastgate.ir.matchers import Known, OneOf, Prefix, Suffix
 from eastgate.ir.predicates import Computed, Is, Predicate, any_of, mentions
-from eastgate.regexes import regex
 
 # RE2 and Python read these alike; proxies are told the same. REFUSED is for any letter case.
 REFUSED: Final = r"%(?:2f|5c|00)|/\.{1,2}(?:;|%3b)"

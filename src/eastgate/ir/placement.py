@@ -8,8 +8,8 @@ from __future__ import annotations
 import enum
 from typing import Protocol, runtime_checkable
 
+from eastgate.basics.records import dataclass
 from eastgate.ir.provenance import PolicyRef
-from eastgate.records import dataclass
 
 
 class Site(enum.StrEnum):

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.matchers import Known, Matcher, Value, joined, values_of
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

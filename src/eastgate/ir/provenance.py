@@ -6,10 +6,10 @@ import enum
 from dataclasses import field
 from typing import Protocol
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.predicates import Predicate
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)

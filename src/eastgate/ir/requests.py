@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import cast
 
+from eastgate.basics.records import dataclass
 from eastgate.ir.attributes import BAD_HOST, HANDED_PATH, IDENTITY, PATH, PORT, UNKNOWN, Attribute, Unknown
 from eastgate.ir.authorizers import Answer
 from eastgate.ir.matchers import Known
 from eastgate.ir.paths import is_refused
 from eastgate.ir.predicates import Computed, Is, Predicate
-from eastgate.records import dataclass
 
 _NO_ANSWERS: Mapping[str, Answer] = {}
 _NOTHING_ASSUMED: Mapping[Is | Computed, bool | None] = {}

@@ -24,6 +24,7 @@ import enum
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 
+from eastgate.basics.records import dataclass
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.authorizers import Answer, Authorizer, Reply, consents
 from eastgate.ir.derivations import Derivation
@@ -31,7 +32,6 @@ from eastgate.ir.effective import EffectivePolicy
 from eastgate.ir.placement import Placement, Reading, Scope
 from eastgate.ir.predicates import Computed, Is, Predicate, atoms, mentions
 from eastgate.ir.provenance import Origin, PolicyRef
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

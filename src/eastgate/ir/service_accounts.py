@@ -6,9 +6,9 @@ under the path that their IDs share, so that finding it costs one look-up.
 
 from __future__ import annotations
 
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.ir.spiffe import LONGEST, SCHEME, SEGMENT, TRUST_DOMAIN, is_segment
-from eastgate.records import dataclass
-from eastgate.regexes import regex
 
 _ACCOUNT = regex(f"{SCHEME}(?P<domain>{TRUST_DOMAIN})/ns/(?P<namespace>{SEGMENT})/sa/(?P<name>{SEGMENT})")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from eastgate.regexes import regex
+from eastgate.basics.regexes import regex
 
 SCHEME = "spiffe://"
 LONGEST = 2048  # bytes

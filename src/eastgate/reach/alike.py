@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from eastgate.api.authority import Authority
-from eastgate.diagnostics.spans import Span
+from eastgate.authority.authority import Authority
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects import Policy
 from eastgate.ir import And, Computed, Is, Not, Or, Origin, PolicyRef
-from eastgate.manifests.document import Stretch
+from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.destinations import Entrance
-from eastgate.symbolic.partial import Facts
+from eastgate.reading.manifests.document import Stretch
 
 _PREDICATES = (Is, Computed, Not, And, Or)
 

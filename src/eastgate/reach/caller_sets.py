@@ -13,7 +13,7 @@ from typing import NamedTuple
 from eastgate.ir import ALWAYS, NEVER, AccountsOf, And, Computed, Is, Not, OneOf, Or, Predicate, Value
 from eastgate.ir.attributes import IDENTITY
 from eastgate.ir.service_accounts import account_of
-from eastgate.symbolic.callers import (
+from eastgate.ir.symbolic.callers import (
     CALLER_ATTRIBUTES,
     AccountsIn,
     AnonymousCell,
@@ -25,7 +25,7 @@ from eastgate.symbolic.callers import (
     OtherNames,
     cells_around,
 )
-from eastgate.symbolic.partial import Facts
+from eastgate.ir.symbolic.partial import Facts
 
 CallerSet = int
 """A set of cells of callers: bit n stands for cell number n."""

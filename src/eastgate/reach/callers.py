@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from eastgate.records import dataclass
-from eastgate.symbolic.callers import (
+from eastgate.basics.records import dataclass
+from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
-from eastgate.api.questions import QuestionError
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
+from eastgate.authority.questions import QuestionError
+from eastgate.basics.records import dataclass
 from eastgate.cluster.question import Question
 from eastgate.ir import Request
 from eastgate.ir.attributes import HOST, MCP_METHOD, METHOD
+from eastgate.ir.symbolic.callers import CallerCell
+from eastgate.ir.symbolic.cells import OTHER
 from eastgate.reach.destinations import Destination, Entrance
 from eastgate.reach.endings import Spelling
 from eastgate.reach.pairing import Pair
 from eastgate.reach.questions import question_of
 from eastgate.reach.samples import concrete_requests
-from eastgate.records import dataclass
-from eastgate.symbolic.callers import CallerCell
-from eastgate.symbolic.cells import OTHER
 
 _PATH = "/any-other"
 _HOST = "any-other.example"

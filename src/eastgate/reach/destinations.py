@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Protocol
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.cluster.points import Point
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
 from eastgate.ir import Between, Layer, Predicate
+from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.requests import EVERY_PORT
-from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.symbolic.partial import Facts
 
 
 class Decides(Protocol):

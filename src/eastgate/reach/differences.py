@@ -11,14 +11,20 @@ import enum
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from itertools import chain
 
-from eastgate.api.authority import Authority
-from eastgate.collection import no_collection
+from eastgate.authority.authority import Authority
+from eastgate.basics.collection import no_collection
+from eastgate.basics.records import dataclass
 from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Present, Request, is_network, rewrite
 from eastgate.ir import atoms as atoms_of
 from eastgate.ir.attributes import HOST, METHOD, PATH, SNI, Attribute
 from eastgate.ir.authorizers import Authorizer, AuthorizerName, ExternalAuthorizer
 from eastgate.ir.hosts import is_host
 from eastgate.ir.paths import DECODED, is_sensitive
+from eastgate.ir.symbolic.judging import is_about_path
+from eastgate.ir.symbolic.listing import TooManyEntries
+from eastgate.ir.symbolic.stages import is_answer
+from eastgate.ir.symbolic.trees import Entry
+from eastgate.ir.symbolic.witnesses import GaveUp
 from eastgate.reach.alike import are_alike
 from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.confirming import Confirmation, Confirmer
@@ -31,12 +37,6 @@ from eastgate.reach.opposition import Opposition, oppositions
 from eastgate.reach.pairing import Pair, Pairing, go_on, pair_destinations, pair_workloads
 from eastgate.reach.reachability import Reachability
 from eastgate.reach.strings import strings_in
-from eastgate.records import dataclass
-from eastgate.symbolic.judging import is_about_path
-from eastgate.symbolic.listing import TooManyEntries
-from eastgate.symbolic.stages import is_answer
-from eastgate.symbolic.trees import Entry
-from eastgate.symbolic.witnesses import GaveUp
 
 _BEFORE = " (before)"  # marks the answer of an authorizer that has changed, as the old side has it
 

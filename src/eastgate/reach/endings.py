@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import (
     ALWAYS,
     NEVER,
@@ -23,12 +24,11 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import PORT
 from eastgate.ir.paths import is_sensitive
-from eastgate.records import dataclass
-from eastgate.symbolic.judging import is_about_path
-from eastgate.symbolic.listing import MOST_COMPARED, in_sequence, list_tree
-from eastgate.symbolic.partial import ArmIndex, Facts, Partial, residual
-from eastgate.symbolic.simplify import both, either
-from eastgate.symbolic.trees import Entry
+from eastgate.ir.symbolic.judging import is_about_path
+from eastgate.ir.symbolic.listing import MOST_COMPARED, in_sequence, list_tree
+from eastgate.ir.symbolic.partial import ArmIndex, Facts, Partial, residual
+from eastgate.ir.symbolic.simplify import both, either
+from eastgate.ir.symbolic.trees import Entry
 
 
 @dataclass(frozen=True, slots=True)

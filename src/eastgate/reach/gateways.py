@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, product
 
-from eastgate.api.questions.arrivals import ASKED_ROUTES
+from eastgate.authority.questions.arrivals import ASKED_ROUTES
 from eastgate.cluster import Gateway, Route, World
 from eastgate.cluster.points import DeadEnd, Point
+from eastgate.cluster.routing import ListenerGroup, Routed, RoutingTable, VirtualHost
+from eastgate.cluster.routing.attachment import is_http
+from eastgate.cluster.routing.hostnames import comparable, named_by, specificity
+from eastgate.cluster.routing.journey import alone, asks_for_gateway, beyond, points_of, server_of, undeclared_gateways
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
-from eastgate.gateway import ListenerGroup, Routed, RoutingTable, VirtualHost
-from eastgate.gateway.attachment import is_http
-from eastgate.gateway.hostnames import comparable, named_by, specificity
-from eastgate.gateway.journey import alone, asks_for_gateway, beyond, points_of, server_of, undeclared_gateways
 from eastgate.ir import ALWAYS, NEVER, Not, Predicate, Unroutable, all_of, any_of
 from eastgate.ir.attributes import BACKEND, HOST, PORT, SNI
+from eastgate.ir.symbolic.partial import Facts
+from eastgate.ir.symbolic.simplify import both
 from eastgate.reach.destinations import Decides, Destination, DestinationKind, Entrance, Passage
 from eastgate.reach.endings import EnforcementPoint
-from eastgate.symbolic.partial import Facts
-from eastgate.symbolic.simplify import both
 
 
 def gateways(authority: Decides) -> list[Destination]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.api.authority import Authority
-from eastgate.api.questions.ends import Host
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions.ends import Host
 from eastgate.cluster.points import DeadEnd
 from eastgate.ir import Layer, Unroutable
 from eastgate.reach.alike import are_alike

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import AllowAny, And, Chain, Deny, Is, Layer, Observe, OneOf, Predicate, mentions
 from eastgate.ir.attributes import PORT, SERVICE
+from eastgate.ir.symbolic.partial import ArmIndex, Facts
+from eastgate.ir.symbolic.stages import Move, OrderedStage
 from eastgate.reach.caller_sets import CallerSet, CallerSets, Holding
 from eastgate.reach.destinations import Decides
 from eastgate.reach.numbering import number_callers
 from eastgate.reach.workloads import classes
-from eastgate.records import dataclass
-from eastgate.symbolic.partial import ArmIndex, Facts
-from eastgate.symbolic.stages import Move, OrderedStage
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from math import prod
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from eastgate.api.questions.arrivals import Values
-from eastgate.api.questions.network import (
+from eastgate.authority.questions.arrivals import Values
+from eastgate.authority.questions.network import (
     OUTSIDE,
     Receiver,
     Sender,
@@ -28,6 +28,7 @@ from eastgate.api.questions.network import (
     unlabelled_peer,
     vicinity_of,
 )
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload, account_of, is_added_label
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import Policy
@@ -84,11 +85,10 @@ from eastgate.ir.attributes import (
     Attribute,
 )
 from eastgate.ir.labels import Selector
+from eastgate.ir.symbolic.cells import cells_of_attributes
+from eastgate.ir.symbolic.partial import Facts, residual
 from eastgate.reach.destinations import Decides
 from eastgate.reach.requests import EVERY_PORT, port_classes
-from eastgate.records import dataclass
-from eastgate.symbolic.cells import cells_of_attributes
-from eastgate.symbolic.partial import Facts, residual
 
 _AT_ENDS = Placement(Site.NETWORK, "both ends")
 _SOMEWHERE = "any-other"  # a namespace that nobody declares

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, product
 
-from eastgate.api.authority import Authority
-from eastgate.api.questions.network import (
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions.network import (
     Receiver,
     Sender,
     TooManyKinds,
@@ -22,6 +22,7 @@ from eastgate.api.questions.network import (
     send,
     send_from_outside,
 )
+from eastgate.basics.records import dataclass
 from eastgate.ir import InNetwork, Is, Labelled, Matcher
 from eastgate.ir.attributes import (
     DESTINATION_ADDRESS,
@@ -31,9 +32,8 @@ from eastgate.ir.attributes import (
     SOURCE_LABELS,
     Attribute,
 )
+from eastgate.ir.symbolic.cells import representatives
 from eastgate.reach.network import NetworkReach, network_reach
-from eastgate.records import dataclass
-from eastgate.symbolic.cells import representatives
 
 _MOST_CONNECTIONS = 500_000
 _ELSEWHERE = "203.0.113.7"  # an address that nobody has

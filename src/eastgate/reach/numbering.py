@@ -8,9 +8,9 @@ from itertools import chain
 from eastgate.cluster import service_account_id
 from eastgate.ir import And, Computed, Is, Layer, OneOf, Predicate, atoms, mentions
 from eastgate.ir.attributes import IDENTITY
+from eastgate.ir.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells, IdentityCell
 from eastgate.reach.caller_sets import CallerSets
 from eastgate.reach.destinations import Decides
-from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells, IdentityCell
 
 
 def number_callers(

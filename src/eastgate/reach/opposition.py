@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import NEVER, Predicate, Request, conjuncts, mentions
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL
+from eastgate.ir.symbolic.simplify import both
+from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reach.endings import Branch, Ending
 from eastgate.reach.searching import IMPOSSIBLE
 from eastgate.reach.subtraction import subtract
-from eastgate.records import dataclass
-from eastgate.symbolic.simplify import both
-from eastgate.symbolic.witnesses import GaveUp, witness
 
 _MOST_PAIRS = 20_000  # of entries that are compared
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
+from eastgate.basics.records import dataclass
 from eastgate.cluster import ROUTE_KINDS, Everything, ObjectId, Workload
 from eastgate.cluster.points import DeadEnd, NamedPoint, Point
 from eastgate.cluster.targets import BackendNamed
@@ -21,7 +22,6 @@ from eastgate.reach.destinations import Destination, DestinationKind, Entrance, 
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.hosts import host_names
 from eastgate.reach.workloads import backend_alone, endpoints, layers_before, service_alone, workload_class
-from eastgate.records import dataclass
 
 # What the network does depends on none of these
 _BESIDE_NETWORK = frozenset({*ROUTE_KINDS, "Gateway", "GatewayClass", "ReferenceGrant", "Secret", "Service"})

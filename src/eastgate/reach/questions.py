@@ -31,8 +31,7 @@ from eastgate.ir.attributes import (
     Attribute,
 )
 from eastgate.ir.spiffe import SCHEME
-from eastgate.reach.destinations import Destination, Entrance
-from eastgate.symbolic.callers import (
+from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,
@@ -43,8 +42,9 @@ from eastgate.symbolic.callers import (
     OtherIdentities,
     OtherNames,
 )
-from eastgate.symbolic.cells import OTHER
-from eastgate.symbolic.stages import is_answer
+from eastgate.ir.symbolic.cells import OTHER
+from eastgate.ir.symbolic.stages import is_answer
+from eastgate.reach.destinations import Destination, Entrance
 
 _FRESH = "any-other"  # a name that nobody has
 

@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import ALWAYS, NEVER, Chain, Computed, Is, Layer, Outcome, Predicate, Rule
+from eastgate.ir.symbolic.callers import CallerCell
+from eastgate.ir.symbolic.listing import TooManyEntries, in_order
+from eastgate.ir.symbolic.partial import ArmIndex, Facts, residual
+from eastgate.ir.symbolic.stages import Move, OrderedStage
+from eastgate.ir.symbolic.trees import Entry
 from eastgate.reach import gateways, workloads
 from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.destinations import Decides, Destination, Entrance
 from eastgate.reach.endings import OPEN, Branch, Ending, Spelling, ending_of, fold, list_points
 from eastgate.reach.numbering import caller_atoms, number_callers
-from eastgate.records import dataclass
-from eastgate.symbolic.callers import CallerCell
-from eastgate.symbolic.listing import TooManyEntries, in_order
-from eastgate.symbolic.partial import ArmIndex, Facts, residual
-from eastgate.symbolic.stages import Move, OrderedStage
-from eastgate.symbolic.trees import Entry
 
 
 @dataclass(frozen=True, slots=True)

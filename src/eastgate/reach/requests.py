@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import Between, Computed, Is, Matcher, OneOf, Prefix, Suffix
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, PORT, Attribute
-from eastgate.mcp.messages import NAMED
-from eastgate.records import dataclass
-from eastgate.symbolic.cells import OTHER
-from eastgate.symbolic.partial import Facts
+from eastgate.ir.symbolic.cells import OTHER
+from eastgate.ir.symbolic.partial import Facts
+from eastgate.reading.mcp.messages import NAMED
 
 _CALL = "tools/call"
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from itertools import islice, product
 from re import _constants, _parser  # type: ignore[attr-defined] # there is no other reader of patterns
 
+from eastgate.basics.regexes import regex
 from eastgate.ir import Computed, Known, Request
 from eastgate.ir.attributes import ADDRESSES, PATHS, SENT_PATH, Attribute
-from eastgate.regexes import regex
-from eastgate.symbolic.cells import OTHER
+from eastgate.ir.symbolic.cells import OTHER
 
 _MOST_REQUESTS = 60
 _MOST_VALUES = 8  # of one attribute

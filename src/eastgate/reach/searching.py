@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Predicate, Present, Request, mentions
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD
-from eastgate.mcp.messages import NAMED
+from eastgate.ir.symbolic.callers import CallerCell
+from eastgate.ir.symbolic.partial import Facts, residual
+from eastgate.ir.symbolic.simplify import both
+from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Entrance
 from eastgate.reach.endings import Branch, Ending
 from eastgate.reach.reachability import Reachability
-from eastgate.records import dataclass
-from eastgate.symbolic.callers import CallerCell
-from eastgate.symbolic.partial import Facts, residual
-from eastgate.symbolic.simplify import both
-from eastgate.symbolic.truth import truth
-from eastgate.symbolic.witnesses import GaveUp, witness
+from eastgate.reading.mcp.messages import NAMED
 
 BODILESS = And((Is(METHOD, OneOf(frozenset({"GET", "HEAD", "DELETE", "OPTIONS"}))), Is(MCP_METHOD, Present())))
 """A predicate that no request meets: without a body it carries no JSON-RPC message."""

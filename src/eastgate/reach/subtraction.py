@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from eastgate.ir import NEVER, Is, OneOf, Or, Predicate, Present, conjuncts
-from eastgate.symbolic.simplify import both, either, negation
+from eastgate.ir.symbolic.simplify import both, either, negation
 
 _MOST_STEPS = 1_000
 

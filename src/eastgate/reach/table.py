@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import Computed, Is, Layer
+from eastgate.ir.symbolic.callers import CallerCell, CallerCells
+from eastgate.ir.symbolic.listing import TooManyEntries
+from eastgate.ir.symbolic.partial import ArmIndex, Facts
 from eastgate.reach.callers import CallerEntry, entry_of
 from eastgate.reach.endings import Branch, EnforcementPoint, fold, list_points
 from eastgate.reach.requests import EffectiveMessage, messages, port_classes
-from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.symbolic.callers import CallerCell, CallerCells
-from eastgate.symbolic.listing import TooManyEntries
-from eastgate.symbolic.partial import ArmIndex, Facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from eastgate.cluster import Backend, Service, Workload
 from eastgate.cluster.targets import BackendNamed
 from eastgate.ir import ALWAYS, Is, Layer, OneOf
 from eastgate.ir.attributes import BACKEND, PORT, SERVICE, Attribute
+from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.destinations import Decides, Destination, DestinationKind, Entrance, Passage
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.requests import PortClass, port_classes
-from eastgate.symbolic.partial import Facts
 
 # Workloads
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from eastgate.api.authority import Authority
-from eastgate.api.crossings import Crossing
-from eastgate.api.decisions import Decision
-from eastgate.api.filling import with_values
-from eastgate.api.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends
-from eastgate.api.questions import Question
-from eastgate.api.questions.codes import UnknownLabelsError
+from eastgate.authority.authority import Authority
+from eastgate.authority.crossings import Crossing
+from eastgate.authority.decisions import Decision
+from eastgate.authority.filling import with_values
+from eastgate.authority.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends
+from eastgate.authority.questions import Question
+from eastgate.authority.questions.codes import UnknownLabelsError
 from eastgate.cluster import Workload, World
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.ir import (
@@ -57,18 +57,18 @@ from eastgate.ir.attributes import (
     Attribute,
     claim,
 )
+from eastgate.ir.symbolic.callers import CallerCells
+from eastgate.ir.symbolic.cells import OTHER
+from eastgate.ir.symbolic.listing import TooManyEntries, in_sequence
+from eastgate.ir.symbolic.partial import ArmIndex, Facts, residual
+from eastgate.ir.symbolic.simplify import both, straightened
+from eastgate.ir.symbolic.stages import answer_attribute
+from eastgate.ir.symbolic.trees import Entry
+from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reach.endings import OPEN, Branch, EnforcementPoint, fold, list_points
 from eastgate.reach.possible import possible_requests
 from eastgate.reports.conditions import VALID_TOKEN, condition_text, readable, some_claim
 from eastgate.reports.graph.conditions import allowed_when, explain_branches
-from eastgate.symbolic.callers import CallerCells
-from eastgate.symbolic.cells import OTHER
-from eastgate.symbolic.listing import TooManyEntries, in_sequence
-from eastgate.symbolic.partial import ArmIndex, Facts, residual
-from eastgate.symbolic.simplify import both, straightened
-from eastgate.symbolic.stages import answer_attribute
-from eastgate.symbolic.trees import Entry
-from eastgate.symbolic.witnesses import GaveUp, witness
 
 _MOST_ARRIVALS, _MOST_ATOMS = 64, 80  # that are evaluated together
 _MOST_SEARCHED = 30  # atoms of a condition for which a request is looked for

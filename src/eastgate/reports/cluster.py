@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar, cast
 
-from eastgate.api.authority import Authority
-from eastgate.api.enforcement import PolicyEnforcement
-from eastgate.api.reading import sort_documents
+from eastgate.authority.authority import Authority
+from eastgate.authority.enforcement import PolicyEnforcement
+from eastgate.authority.reading import sort_documents
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.basics.records import dataclass
 from eastgate.cluster import ObjectId
 from eastgate.cluster.hosts import hosts_meaning
 from eastgate.cluster.points import Direction, NamedPoint, NetworkEnd, Point, RuleNamed, is_rule_of
+from eastgate.cluster.routing.rules import every_rule
 from eastgate.cluster.targets import (
     BackendNamed,
     GatewayNamed,
@@ -26,17 +29,14 @@ from eastgate.cluster.targets import (
     RulesOfGateway,
     RulesOfRoute,
 )
-from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.cluster.unread import Callers, Handling, Unconsidered
 from eastgate.dialects import Policy, dialect_of
 from eastgate.dialects.linting import Finding
-from eastgate.gateway.rules import every_rule
 from eastgate.ir import Layer, PolicyRef
-from eastgate.manifests import Document
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.partial import Facts
+from eastgate.reading.manifests import Document
 from eastgate.reports.conditions import USUAL_FACTS
 from eastgate.settings import Settings, Sidecars
-from eastgate.symbolic.partial import Facts
-from eastgate.unread import Callers, Handling, Unconsidered
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from eastgate.diagnostics.printable import printable
-from eastgate.records import dataclass
-from eastgate.regexes import regex
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 
 Lines = list[str]  # of one cell; most have one
 

@@ -58,8 +58,8 @@ from eastgate.ir.attributes import (
     claim,
 )
 from eastgate.ir.labels import Operator, Selector
-from eastgate.symbolic.partial import Facts, residual
-from eastgate.symbolic.simplify import both, either, negation, straightened
+from eastgate.ir.symbolic.partial import Facts, residual
+from eastgate.ir.symbolic.simplify import both, either, negation, straightened
 
 TWO_LINES = 120
 """Characters of a condition that a person reads in one glance."""

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
-from eastgate.api.outcomes import OTHERWISE, Depends, Examples, PartialAnswer, examples
-from eastgate.api.questions import Question, QuestionError, ends
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
+from eastgate.authority.outcomes import OTHERWISE, Depends, Examples, PartialAnswer, examples
+from eastgate.authority.questions import Question, QuestionError, ends
 from eastgate.ir.attributes import APPLICATION
 from eastgate.reports.allowed_requests import AllowedRequests, widen
 

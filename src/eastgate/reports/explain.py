@@ -8,18 +8,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from eastgate.api.decisions import DEAD_ENDS, Decision
-from eastgate.api.trace_json import shown_value
-from eastgate.diagnostics import snippet
-from eastgate.diagnostics.printable import printable
-from eastgate.diagnostics.spans import Span
+from eastgate.authority.decisions import DEAD_ENDS, Decision
+from eastgate.authority.trace_json import shown_value
+from eastgate.basics.diagnostics import snippet
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.cluster.unread import Handling, describe_unconsidered
 from eastgate.engine.trace import LayerTrace, Missed, NearMiss, StageTrace
 from eastgate.ir import EffectivePolicy, Origin, PolicyReading, Rule, Ruling, mentions
 from eastgate.ir.attributes import MCP_TOOL, VICINITY
+from eastgate.ir.symbolic.truth import truth
 from eastgate.reports.columns import indent_lines, lay_out
 from eastgate.reports.conditions import actual_text, condition_text
-from eastgate.symbolic.truth import truth
-from eastgate.unread import Handling, describe_unconsidered
 
 _CLOSEST = 2  # rules that missed a request, and entries of their lists
 _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"

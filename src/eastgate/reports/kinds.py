@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import CONTROLLER_KINDS, ROUTE_KINDS
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.dialects import registered
-from eastgate.records import dataclass
 
 _SHORT = {
     "po": "pod",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from eastgate.admission.changes import AdmissionJudgement, AdmissionRefusal, RequestedChange
-from eastgate.admission.webhooks import Webhooks
-from tests.admission.reviews import Manifest, admission_review, policy, rules
+from eastgate.controller.admission.changes import AdmissionJudgement, AdmissionRefusal, RequestedChange
+from eastgate.controller.admission.webhooks import Webhooks
+from tests.controller.admission.reviews import Manifest, admission_review, policy, rules
 
 NARROW, WIDE = rules([{"authorizationSource": {"serviceAccounts": ["web"]}}]), rules([{}])
 

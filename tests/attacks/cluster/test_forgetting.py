@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from eastgate.kubernetes import ApiError, Discovery, JsonObject, Resource
+from eastgate.authority.sources import following
+from eastgate.authority.sources.following import ClusterChanges, ClusterFollower
+from eastgate.reading.kubernetes import ApiError, Discovery, JsonObject, Resource
 from eastgate.settings import Settings
-from eastgate.source import following
-from eastgate.source.following import ClusterChanges, ClusterFollower
+from tests.authority.sources.objects import GROUP, policy
 from tests.patience import PATIENCE
-from tests.source.objects import GROUP, policy
 
 OLD = Resource(GROUP, "v1alpha1", "authorizationpolicies", "AuthorizationPolicy")
 NEW = Resource(GROUP, "v1alpha2", "authorizationpolicies", "AuthorizationPolicy")

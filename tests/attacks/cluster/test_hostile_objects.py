@@ -8,18 +8,18 @@ from typing import Any
 import msgspec
 import pytest
 
+from eastgate.authority.sources.documents import relevant
+from eastgate.authority.sources.following import ClusterChanges, ClusterFollower
+from eastgate.authority.sources.needs import NeededObjects, NeedIndex
+from eastgate.authority.sources.source import ClusterSource
 from eastgate.dialects.rejected import RejectedPolicy
-from eastgate.kubernetes import Put, Resource, connect
-from eastgate.kubernetes.depth import cut_depth
-from eastgate.manifests import Node
-from eastgate.manifests.rendered import RenderedObject
+from eastgate.reading.kubernetes import Put, Resource, connect
+from eastgate.reading.kubernetes.depth import cut_depth
+from eastgate.reading.manifests import Node
+from eastgate.reading.manifests.rendered import RenderedObject
 from eastgate.settings import Settings
-from eastgate.source.documents import relevant
-from eastgate.source.following import ClusterChanges, ClusterFollower
-from eastgate.source.needs import NeededObjects, NeedIndex
-from eastgate.source.source import ClusterSource
+from tests.authority.sources.objects import DEFINITIONS
 from tests.programs import ApiServer
-from tests.source.objects import DEFINITIONS
 
 FILTERS = "networking.istio.io/v1alpha3"
 FILTER_DEFINITION = {
@@ -139,7 +139,7 @@ def test_deep_objects_are_errors_like_others(api_version: str, kind: str, levels
 
 
 def _changes(follower: ClusterFollower, resource: Resource, obj: dict[str, Any]) -> ClusterChanges:
-    from eastgate.source.following import _Batch
+    from eastgate.authority.sources.following import _Batch
 
     batch = _Batch(follower)
     follower._streams[(resource, None)] = None  # type: ignore[assignment] # no task is needed

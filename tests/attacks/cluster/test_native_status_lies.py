@@ -6,10 +6,10 @@ import pytest
 
 from eastgate.controller.status import StoredPolicy, assess
 from eastgate.controller.status.natively import without_failures
+from eastgate.convert.native import NativeMesh, NativeOutcome, NativePlan, NativeState, WriteFailure
+from eastgate.convert.native.reconciling import NativeStep, NativeStepKind
 from eastgate.ir import PolicyRef
-from eastgate.kubernetes import ApiError
-from eastgate.native import NativeMesh, NativeOutcome, NativePlan, NativeState, WriteFailure
-from eastgate.native.reconciling import NativeStep, NativeStepKind
+from eastgate.reading.kubernetes import ApiError
 from tests.controller.status.clusters import authority_of, pod, policy, policy_of, to_pods, view_of, with_proxy
 
 NOW = StoredPolicy(2, "u")

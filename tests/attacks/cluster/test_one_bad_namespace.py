@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from eastgate.control.identity import EmbeddedCa
 from eastgate.controller.certificates.trust_config_maps import write_config_maps
-from eastgate.identity import EmbeddedCa
-from eastgate.kubernetes import ApiError, JsonObject, Resource
+from eastgate.reading.kubernetes import ApiError, JsonObject, Resource
 
 
 class Api:

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from eastgate.authorizer.http_server import HttpServer, ServedResponse
+from eastgate.control.authorizer.http_server import HttpServer, ServedResponse
 from eastgate.control.endpoints import TlsEndpoint
+from eastgate.control.identity import EmbeddedCa
 from eastgate.controller.certificates.server_tls import ServerTls, control_plane_identity
 from eastgate.controller.peers import PeerReports, PeerServer
 from eastgate.controller.proxies.progress import ReplicaReport
-from eastgate.identity import EmbeddedCa
 
 CONTROLLER = control_plane_identity("cluster.local")
 OTHER = "spiffe://cluster.local/ns/shop/sa/web"

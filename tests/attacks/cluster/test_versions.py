@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from eastgate.kubernetes import connect
+from eastgate.authority.sources.kinds import watched_kinds
+from eastgate.authority.sources.source import ClusterSource
+from eastgate.reading.kubernetes import connect
 from eastgate.settings import Settings
-from eastgate.source.kinds import watched_kinds
-from eastgate.source.source import ClusterSource
 from tests.programs import ApiServer
 
 

@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from eastgate.control.identity import PeerError, StoredCaError, Svid, SvidsRenewed, TrustBundles, verify_peer
+from eastgate.control.identity.ca import Lifetimes
+from eastgate.control.identity.issuer import IssuerCa
 from eastgate.controller.certificates.ca_secret import Rollover, StoredCa, new_secret, read_secret
 from eastgate.controller.certificates.shared_ca import SharedCa
 from eastgate.controller.certificates.trust_config_maps import namespaces_with_proxies, trust_config_map
-from eastgate.identity import PeerError, StoredCaError, Svid, SvidsRenewed, TrustBundles, verify_peer
-from eastgate.identity.ca import Lifetimes
-from eastgate.identity.issuer import IssuerCa
-from eastgate.kubernetes import ApiError, JsonObject, Resource
+from eastgate.reading.kubernetes import ApiError, JsonObject, Resource
 from tests.controller.proxies.pods import authority, gateway
 
 _ID = "spiffe://cluster.local/ns/shop/sa/pay"

@@ -9,11 +9,11 @@ from typing import Any
 
 import yaml
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import World, interpret
 from eastgate.controller.gateways.listeners import listener_standings
 from eastgate.controller.gateways.routes import GatewayStanding, route_parents
 from eastgate.controller.gateways.status import GatewayFacts, GatewayProgress, gateway_status
-from eastgate.diagnostics import Reporter
 from tests.cluster.manifests import FakeManifest
 
 NOW = "2026-01-01T00:00:00Z"

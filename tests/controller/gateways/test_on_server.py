@@ -18,7 +18,7 @@ from eastgate.controller.gateways import (
     ProxySetup,
     ReconcileResult,
 )
-from eastgate.kubernetes import ApiError, Connection, Resource, connect
+from eastgate.reading.kubernetes import ApiError, Connection, Resource, connect
 from tests.controller.gateways.manifests import reasons, world_of
 from tests.programs.api_server import ApiServer, ControllerManager
 

@@ -6,8 +6,8 @@ import base64
 import json
 from typing import Any
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import read_plain
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import read_plain
 from eastgate.settings import Settings
 
 Plain = dict[str, Any]

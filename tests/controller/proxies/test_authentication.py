@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
+from eastgate.control.identity import EmbeddedCa
 from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.svid_proofs import SvidProofs
 from eastgate.controller.proxies.token_reviews import TokenReviews, read_review
 from eastgate.envoy.server import AuthenticatedProxy, AuthenticationError, ProxyCredentials, UnavailableError
-from eastgate.identity import EmbeddedCa
-from eastgate.kubernetes import ApiError, JsonObject, Resource, UnreachableError
+from eastgate.reading.kubernetes import ApiError, JsonObject, Resource, UnreachableError
 from tests.controller.proxies.pods import (
     authority,
     gateway,

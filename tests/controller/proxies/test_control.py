@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from eastgate.control.identity import EmbeddedCa
 from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.control import ProxyControl
 from eastgate.controller.proxies.membership import PodIdentity
@@ -26,7 +27,6 @@ from eastgate.envoy.server import (
     ProxyStatus,
     ResourceStatus,
 )
-from eastgate.identity import EmbeddedCa
 from tests.controller.proxies.pods import (
     Plain,
     authority,

@@ -14,7 +14,9 @@ from typing import Any
 import grpc
 import pytest
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
+from eastgate.authority.sources.source import ClusterSource
+from eastgate.control.identity import EmbeddedCa, Svid, client_context
 from eastgate.controller.certificates.server_tls import ServerTls, control_plane_identity, control_plane_names
 from eastgate.controller.certificates.shared_ca import SharedCa
 from eastgate.controller.proxies.authentication import PodAuthenticator
@@ -25,11 +27,9 @@ from eastgate.controller.proxies.svid_proofs import SvidProofs
 from eastgate.controller.proxies.token_reviews import TokenReviews
 from eastgate.envoy.config.bootstrap import bootstrap
 from eastgate.envoy.server import LISTENER
-from eastgate.identity import EmbeddedCa, Svid, client_context
-from eastgate.kubernetes import Connection, connect
-from eastgate.mesh.local.envoy import EnvoyProcess
+from eastgate.local.machine.envoy import EnvoyProcess
+from eastgate.reading.kubernetes import Connection, connect
 from eastgate.settings import Settings
-from eastgate.source.source import ClusterSource
 from tests.controller.proxies.pods import Plain
 from tests.envoy.server.client import Client
 from tests.patience import PATIENCE

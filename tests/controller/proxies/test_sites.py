@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
 from eastgate.control.enforcement import Enforcement
 from eastgate.control.sites import ProxySite
 from eastgate.controller.proxies.sites import Sites, bound_site, gateway_site, proxies_of, sidecar_site

@@ -8,8 +8,10 @@ from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import sort_documents
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import sort_documents
+from eastgate.authority.sources.documents import document_of, relevant
+from eastgate.basics.diagnostics import Reporter
 from eastgate.controller.proxies.progress import (
     AppliedPolicy,
     ClosedPort,
@@ -20,10 +22,8 @@ from eastgate.controller.proxies.progress import (
     merge,
 )
 from eastgate.controller.status import ClusterView, StoredPolicy
-from eastgate.diagnostics import Reporter
 from eastgate.dialects import Policy
 from eastgate.settings import MeshMode, Settings
-from eastgate.source.documents import document_of, relevant
 
 Manifest = dict[str, Any]
 

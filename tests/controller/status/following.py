@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from eastgate.authority.sources.documents import ref_of
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status import Assessment, ClusterView, EventRecorder, StatusWriter, StoredPolicy, assess
 from eastgate.controller.status.schedule import Pace, Schedule
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
-from eastgate.kubernetes import Connection, Discovery, JsonObject, Resource
+from eastgate.reading.kubernetes import Connection, Discovery, JsonObject, Resource
 from eastgate.settings import Settings
-from eastgate.source.documents import ref_of
 from tests.controller.status.clusters import GROUP, Manifest, authority_of, with_uids
 
 KINDS = (

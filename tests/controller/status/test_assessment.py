@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from eastgate.basics.diagnostics import Code
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status import Assessment, NoticeReason, StoredPolicy, assess, merge_status
-from eastgate.diagnostics import Code
-from eastgate.native import NativeDifference, NativeLoss, NativeMesh, NativeOutcome, NativePlan, NativeState
+from eastgate.convert.native import NativeDifference, NativeLoss, NativeMesh, NativeOutcome, NativePlan, NativeState
 from tests.controller.status.clusters import (
     GROUP,
     NOW,

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from eastgate.authority.sources.source import ClusterSource
 from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status import CONTROLLER_NAME, PolicyStatuses, has_linkerd_controller, keeps_status
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
-from eastgate.kubernetes import Connection, Resource, connect
+from eastgate.reading.kubernetes import Connection, Resource, connect
 from eastgate.settings import Settings
-from eastgate.source.source import ClusterSource
 from tests.controller.status.clusters import (
     AMBIENT,
     GROUP,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from eastgate.controller.status import CONTROLLER_NAME, EventRecorder
-from eastgate.kubernetes import ApiError, connect
+from eastgate.reading.kubernetes import ApiError, connect
 from eastgate.settings import MeshMode, Settings
 from tests.controller.status.clusters import NOW, Manifest, pod, policy, report_of, service, to_pods, to_services
 from tests.controller.status.following import FollowingController

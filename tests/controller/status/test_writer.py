@@ -12,7 +12,7 @@ from eastgate.controller.status import Assessment, EventRecorder, Notice, Notice
 from eastgate.controller.status.schedule import Pace, Schedule
 from eastgate.dialects.serving import Status
 from eastgate.ir import PolicyRef
-from eastgate.kubernetes import ApiError, Connection, Resource, UnreachableError
+from eastgate.reading.kubernetes import ApiError, Connection, Resource, UnreachableError
 from tests.controller.status.clusters import GROUP
 from tests.controller.status.test_merging import entry
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from textwrap import indent
 
 from eastgate import dialects
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.cluster import Backend
-from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.accesspolicy import Policy
 from eastgate.settings import Settings
 from tests.dialects.reading import document

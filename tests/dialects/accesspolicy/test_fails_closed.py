@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from eastgate import Question, Settings
-from eastgate.api.authority import Authority
-from eastgate.api.reading import ManifestError, sort_documents
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import ManifestError, sort_documents
 from eastgate.dialects import reads
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from tests.dialects.accesspolicy.reading import (
     AUTHORIZER,
     BACKEND,

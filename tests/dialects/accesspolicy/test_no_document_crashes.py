@@ -12,8 +12,8 @@ from itertools import product
 import pytest
 
 from eastgate import dialects
-from eastgate.diagnostics import Reporter, render
-from eastgate.manifests import Plain, read_text
+from eastgate.basics.diagnostics import Reporter, render
+from eastgate.reading.manifests import Plain, read_text
 from tests.dialects.accesspolicy.reading import DEFAULT, backend_manifest, manifest
 from tests.dialects.accesspolicy.test_accepted import MAXIMAL
 from tests.dialects.gep3779.test_no_document_crashes import WRONG, changed, paths, read

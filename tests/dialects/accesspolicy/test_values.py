@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
 from eastgate.dialects.accesspolicy import codes
 from tests.dialects.accesspolicy.reading import AUTHORIZER, BACKEND, CHECKOUT, GATEWAY, judge, manifest
 

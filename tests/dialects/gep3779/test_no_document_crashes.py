@@ -14,8 +14,8 @@ from itertools import product
 import pytest
 
 from eastgate import dialects
-from eastgate.diagnostics import Reporter, render
-from eastgate.manifests import Plain, read_text
+from eastgate.basics.diagnostics import Reporter, render
+from eastgate.reading.manifests import Plain, read_text
 from eastgate.settings import Settings
 from tests.dialects.gep3779.test_accepted import MAXIMAL
 from tests.dialects.reading import AMBIENT, SIDECAR, document, manifest

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
-from eastgate.api.questions import Question
-from eastgate.api.reading import read_plain
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
+from eastgate.authority.questions import Question
+from eastgate.authority.reading import read_plain
 from eastgate.cluster.proxies import ProxyPresence, proxy_presence
 from eastgate.settings import Settings, Sidecars
-from tests.source.objects import policy
+from tests.authority.sources.objects import policy
 
 LIVE = Settings(sidecars=Sidecars.ACTUAL)
 POLICY = "AuthorizationPolicy/shop/cart"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
 from eastgate.dialects.gep3779 import codes
 from tests.dialects.reading import judge, manifest
 

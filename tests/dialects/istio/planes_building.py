@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.cluster import Selector
-from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.dialects.istio.authentications import (
     JwtRule,
     MtlsMode,

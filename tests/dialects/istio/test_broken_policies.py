@@ -7,10 +7,10 @@ import json
 import pytest
 
 from eastgate import dialects
+from eastgate.basics.diagnostics import Diagnostic
 from eastgate.cluster import Everything, GatewayNamed, GatewaysMatching, PodsAcross, PodsMatching, Selector, Target
-from eastgate.diagnostics import Diagnostic
 from eastgate.dialects.codes import UNKNOWN_VERSION
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from eastgate.settings import Settings
 
 _WEB = Selector.of({"app": "web"})

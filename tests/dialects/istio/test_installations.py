@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import ManifestError
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import ManifestError
 from eastgate.dialects.istio.mesh_config import mesh_settings
 from eastgate.dialects.istio.settings import PathNormalization
 from eastgate.reports.lint import lint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.api.reading import ManifestError
+from eastgate.authority.reading import ManifestError
 from eastgate.cluster import ConfigMap, World
 from eastgate.dialects.istio.mesh_config import mesh_settings
 from eastgate.dialects.istio.settings import PathNormalization

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from eastgate.api.decisions import Decision
-from eastgate.api.enforcement import doubt_lines
-from eastgate.api.questions import Question
+from eastgate.authority.decisions import Decision
+from eastgate.authority.enforcement import doubt_lines
+from eastgate.authority.questions import Question
 from eastgate.dialects.istio.plane_provenance import DroppedFields, NoIdentity, WaypointIdentity
 from eastgate.ir import ProxyReading
 from eastgate.settings import Settings

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from eastgate import dialects
-from eastgate.api.authority import Authority
-from eastgate.api.reading import sort_documents
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import sort_documents
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import Everything, Gateway, GatewayNamed, GatewaysMatching, PodsAcross, PodsMatching, Selector
-from eastgate.diagnostics import Reporter
 from eastgate.dialects.istio.model import IstioAuthorizationPolicy
-from eastgate.manifests import Plain, read_text
+from eastgate.reading.manifests import Plain, read_text
 from eastgate.settings import Settings
 from tests.dialects.gep3779.test_no_document_crashes import WRONG, changed, paths
 

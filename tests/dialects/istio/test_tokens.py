@@ -14,9 +14,9 @@ from eastgate.dialects.istio.claims import claim_at
 from eastgate.dialects.istio.tokens import ACCEPTED, TokenDerivation
 from eastgate.ir import Known, RawRequest
 from eastgate.ir.attributes import METHOD, TARGET, TIME, TOKEN, Attribute, query
-from eastgate.languages.jwt import KnownKeys
+from eastgate.reading.jwt import KnownKeys
 from tests.dialects.istio.planes_building import SPAN, tokens_policy
-from tests.languages.jwt.mint import NOW, jwk, keys, sealed
+from tests.reading.jwt.mint import NOW, jwk, keys, sealed
 
 ISSUER = "https://issuer.example"
 CLAIMS: dict[str, object] = {"iss": ISSUER, "sub": "alice", "exp": NOW + 60}
@@ -247,7 +247,7 @@ def test_a_preflight_request_needs_no_token() -> None:
 
 
 def test_private_parts_of_inline_keys_are_not_used() -> None:
-    from tests.languages.jwt.mint import pair
+    from tests.reading.jwt.mint import pair
 
     jwks = json.dumps({"keys": [{**pair("p256").as_dict(private=True), "kid": "p256"}]})
     assert derive(inline(jwks=jwks), headers=with_bearer(token()))[TOKEN] == ACCEPTED
@@ -257,7 +257,7 @@ def test_private_parts_of_inline_keys_are_not_used() -> None:
     "more", ['"a": NaN', '"a": 1e999', '"kty": "EC"', '"a": "\\ud800"', '"a": ' + "[" * 5000 + "]" * 5000], ids=len
 )
 def test_inline_keys_that_readers_disagree_about_are_none(more: str) -> None:
-    from tests.languages.jwt.mint import pair
+    from tests.reading.jwt.mint import pair
 
     key = json.dumps({**pair("p256").as_dict(private=False), "kid": "p256"})
     assert derive(inline(jwks=key), headers=with_bearer(token()))[TOKEN] == ACCEPTED

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import fields
 from textwrap import indent
 
-from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.dialects.kuadrant.schemes import SCHEME, read_scheme
-from eastgate.manifests import read_text
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Check, check
+from eastgate.reading.manifests import read_text
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Check, check
 from eastgate.settings import Settings
 
 OLD_START = "hosts: [a.example]\nidentity: [{name: all, anonymous: {}}]\n"

@@ -8,15 +8,15 @@ from typing import cast
 import pytest
 
 from eastgate import dialects
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
-from eastgate.api.questions import Question
-from eastgate.api.reading import sort_documents
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
+from eastgate.authority.questions import Question
+from eastgate.authority.reading import sort_documents
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import GatewayNamed, Manifest, RouteNamed, WorldObject, interpret
-from eastgate.diagnostics import Reporter
 from eastgate.dialects.kuadrant.authorino.model import AnonymousAccess
 from eastgate.dialects.kuadrant.proposal import Policy
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from eastgate.settings import Settings
 
 ROUTE_TARGET = "targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys}"

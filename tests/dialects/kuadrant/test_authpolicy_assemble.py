@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
 from eastgate.cluster import World
 from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant.proposal.assemble import in_force, layers

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import ManifestError
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import ManifestError
 from tests.dialects.kuadrant.test_authpolicy import (
     GATEWAY_TARGET,
     ROUTE_TARGET,

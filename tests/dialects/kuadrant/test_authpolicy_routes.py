@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.api.questions import Question, QuestionError
+from eastgate.authority.questions import Question, QuestionError
 from tests.dialects.kuadrant.test_authpolicy import (
     GATEWAY_TARGET,
     ROUTE_TARGET,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from eastgate import dialects
-from eastgate.api.reading import Manifests, sort_documents
+from eastgate.authority.reading import Manifests, sort_documents
 from eastgate.cluster import World
 from eastgate.dialects.base import Condition
 from eastgate.dialects.kuadrant.proposal import Policy
 from eastgate.dialects.kuadrant.proposal.status import conditions
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from eastgate.settings import Settings
 from tests.dialects.kuadrant.test_authpolicy import (
     GATEWAY_TARGET,

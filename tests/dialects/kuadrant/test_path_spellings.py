@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from eastgate import Settings
-from eastgate.api.authority import Authority
-from eastgate.api.questions import Question
-from eastgate.authorizer.checks import ProxyCheck
-from eastgate.authorizer.deciding import LiveAuthorizer
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions import Question
+from eastgate.control.authorizer.checks import ProxyCheck
+from eastgate.control.authorizer.deciding import LiveAuthorizer
 from eastgate.reports.lint import lint
 from tests.worlds.test_generated_clusters import authority_of
 

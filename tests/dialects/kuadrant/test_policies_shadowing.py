@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate import Settings
-from eastgate.api.trace_json import effective_to_json
+from eastgate.authority.trace_json import effective_to_json
 from eastgate.ir import EffectivePolicy, Shadowing
 from eastgate.reports.cluster import Cluster
 from tests.dialects.kuadrant.manifests import GATEWAY, ROUTE, merged, policy_on, rules

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.diagnostics import Code, Diagnostic
+from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.schemes import AUTH_CONFIG_SPEC, codes, read_scheme
 from tests.dialects.kuadrant.scheme_texts import judge, node

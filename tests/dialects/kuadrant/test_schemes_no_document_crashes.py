@@ -10,8 +10,8 @@ from itertools import product
 
 import pytest
 
-from eastgate.diagnostics import render
-from eastgate.manifests import Plain, read_text
+from eastgate.basics.diagnostics import render
+from eastgate.reading.manifests import Plain, read_text
 from tests.dialects.gep3779.test_no_document_crashes import WRONG, Path, changed, paths
 from tests.dialects.kuadrant.scheme_texts import NEW, OLD, judge_node, node
 from tests.tracing import trace_some

@@ -7,13 +7,13 @@ from textwrap import dedent, indent
 from typing import TypeVar
 
 from eastgate import dialects
-from eastgate.api.authority import Authority
-from eastgate.api.reading import sort_documents
-from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import sort_documents
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.linkerd.model import GROUP, LinkerdResource
 from eastgate.ir import Known, Outcome, Request
 from eastgate.ir.attributes import ADDRESS, HOST, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from eastgate.settings import Settings
 from tests.dialects.reading import document
 

@@ -7,11 +7,11 @@ from typing import cast
 import pytest
 
 from eastgate import dialects
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import Manifest, WorldObject, interpret
-from eastgate.diagnostics import Reporter
 from eastgate.ir.attributes import MESH_NAME, PATH
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from tests.dialects.linkerd.cluster import (
     DEFAULT_POLICY,
     MESH_REF,

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from eastgate import Authority, NetworkEnforcement, NetworkSettings, Question, Settings
-from eastgate.api.reading import sort_documents
+from eastgate.authority.reading import sort_documents
 from eastgate.cli import main
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import reads
-from eastgate.manifests.reader import read_text
+from eastgate.reading.manifests.reader import read_text
 
 PODS = """
 apiVersion: v1

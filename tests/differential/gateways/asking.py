@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from eastgate import Question
 from eastgate.ir import Reply, Ruling
-from eastgate.mcp.problems import BadMessage
-from eastgate.mcp.requests import read_request
+from eastgate.reading.mcp.problems import BadMessage
+from eastgate.reading.mcp.requests import read_request
 from tests.differential.asking import HTTP_2, Caller, Http
 from tests.differential.gateways.world import GATEWAY, HTTPS
 from tests.programs.drawn_answers import GRPC_HEADER, HTTP_HEADER, SLOW, STATUSES

@@ -15,10 +15,10 @@ from pathlib import Path
 from eastgate import Authority, Settings
 from eastgate.control.access_log import Observation
 from eastgate.envoy.config.clusters import SocketAddress
-from eastgate.mcp.sessions import wrap_session
-from eastgate.mesh.local.connection import CallConnection, HttpRequest, Target
-from eastgate.mesh.local.http1 import Malformed
-from eastgate.mesh.mesh import LocalMesh
+from eastgate.local.machine.connection import CallConnection, HttpRequest, Target
+from eastgate.local.machine.http1 import Malformed
+from eastgate.local.mesh import LocalMesh
+from eastgate.reading.mcp.sessions import wrap_session
 from tests.attacks.application import MARK, Application, Arrived
 from tests.attacks.frames import ACK, SETTINGS, Answers, frame, opening, request
 from tests.differential.asking import HTTP_2

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eastgate import Authority, Decision, Question
-from eastgate.api.crossings import LiveQuestion
-from eastgate.api.questions import EntryPoint, request_values
+from eastgate.authority.crossings import LiveQuestion
+from eastgate.authority.questions import EntryPoint, request_values
 from eastgate.cluster.points import DeadEnd
+from eastgate.cluster.routing import Routed, RoutingTable, possible_routes
+from eastgate.cluster.routing.journey import beyond, points_of, server_of
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.envoy.plan.gateway import GatewayDestination
-from eastgate.gateway import Routed, RoutingTable, possible_routes
-from eastgate.gateway.journey import beyond, points_of, server_of
 from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request, Unroutable
 from eastgate.ir.attributes import BACKEND, PORT, SNI, Attribute, header, query
 from eastgate.ir.hosts import comparable_host

@@ -9,8 +9,8 @@ from random import Random
 
 from eastgate import Authority, Question
 from eastgate.cluster.points import DeadEnd
-from eastgate.gateway import Routed, possible_routes
-from eastgate.gateway.journey import beyond
+from eastgate.cluster.routing import Routed, possible_routes
+from eastgate.cluster.routing.journey import beyond
 from eastgate.ir import Request
 from eastgate.ir.attributes import HOST, PORT, SNI
 from tests.differential.gateways.world import BACKENDS, GATEWAY, PASSED

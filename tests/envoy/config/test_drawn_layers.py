@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from eastgate import Settings
+from eastgate.basics.regexes import regex
 from eastgate.engine import reference
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_port import InboundPort
@@ -58,8 +59,7 @@ from eastgate.ir.attributes import (
 )
 from eastgate.ir.hosts import comparable_host
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled
-from eastgate.regexes import regex
-from eastgate.symbolic.names import MeshNames
+from eastgate.ir.symbolic.names import MeshNames
 from tests.envoy.plan.interpreter import Interpreter, Sent
 
 SETTINGS = Settings.from_mapping({"trustDomain": "td"})

@@ -8,7 +8,7 @@ from eastgate import Settings
 from eastgate.envoy.plan import ByCaller
 from eastgate.ir import ALWAYS, NEVER, AccountsOf, Is, OneOf, Predicate, Prefix, Present, Suffix
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
-from eastgate.symbolic.callers import (
+from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,

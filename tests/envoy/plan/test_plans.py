@@ -37,7 +37,7 @@ from eastgate.ir import (
     Stage,
 )
 from eastgate.ir.attributes import ADDRESS, METHOD, PATH, SERVICE, Attribute, header
-from eastgate.symbolic.trees import DecisionNode, choice
+from eastgate.ir.symbolic.trees import DecisionNode, choice
 from tests.differential.bench import authority_of
 from tests.differential.world import WORLD
 from tests.envoy.plan.emitting import Manifest, emitted

@@ -36,7 +36,7 @@ from eastgate.ir import (
     Stage,
 )
 from eastgate.ir.attributes import ADDRESS, IDENTITY, METHOD, PATH, PORT, header
-from eastgate.symbolic.trees import DecisionNode
+from eastgate.ir.symbolic.trees import DecisionNode
 
 SETTINGS = Settings.from_mapping({"trustDomain": "td"})
 IS_HTTP, IS_GET = Is(METHOD, Present()), Is(METHOD, OneOf(frozenset({"GET"})))

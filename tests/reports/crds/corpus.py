@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from eastgate import dialects
-from eastgate.diagnostics import Diagnostic, Reporter
-from eastgate.manifests import Document, Node, files_of, read, read_objects
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.reading.manifests import Document, Node, files_of, read, read_objects
 from eastgate.reports.tables import read_tables
 from eastgate.settings import MeshMode, Settings
 from tests.reports.crds.api_server import served

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from eastgate.languages.cel.syntax import Call, CreateList, Literal, Local, Loop, Node, Select
-from eastgate.languages.cel.upstream import CoreError, parse
-from eastgate.languages.cel.variables import Variables
+from eastgate.dialects.cel.syntax import Call, CreateList, Literal, Local, Loop, Node, Select
+from eastgate.dialects.cel.upstream import CoreError, parse
+from eastgate.dialects.cel.variables import Variables
 
 Schema = dict[str, Any]
 

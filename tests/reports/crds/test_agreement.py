@@ -9,10 +9,10 @@ import re
 
 import pytest
 
-from eastgate.diagnostics import Diagnostic
+from eastgate.basics.diagnostics import Diagnostic
 from eastgate.dialects.kuadrant.proposal import GROUP as KUADRANT
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import codes
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import codes
 from eastgate.reports.crds import admission_policies, definitions
 from eastgate.settings import MeshMode
 from tests.reports.crds.api_server import refusals, used_rules

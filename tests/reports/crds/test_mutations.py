@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import dialects
-from eastgate.diagnostics import Reporter
-from eastgate.manifests import read_text
+from eastgate.basics.diagnostics import Reporter
+from eastgate.reading.manifests import read_text
 from eastgate.settings import MeshMode, Settings
 from tests.reports.crds.api_server import refusals
 from tests.reports.crds.corpus import Sample, samples

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster.resources import dns_label, dns_subdomain, label_selector
-from eastgate.diagnostics import Reporter
 from eastgate.dialects.accesspolicy import tools
 from eastgate.dialects.accesspolicy import values as access
 from eastgate.dialects.gep3779 import values as gep
-from eastgate.manifests import read_nodes_text
-from eastgate.manifests.shapes import Check, Choice, Record, Shape, Text, check
+from eastgate.reading.manifests import read_nodes_text
+from eastgate.reading.manifests.shapes import Check, Choice, Record, Shape, Text, check
 from eastgate.reports.crds.openapi import structural
 from eastgate.settings import Settings
 from tests.reports.crds.api_server import schema_errors

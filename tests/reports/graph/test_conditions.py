@@ -6,9 +6,9 @@ import pytest
 
 from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Prefix, Present
 from eastgate.ir.attributes import HOST, MCP_METHOD, MCP_TOOL, METHOD, PATH, header
+from eastgate.ir.symbolic.trees import Entry
 from eastgate.reach.endings import Ending
 from eastgate.reports.graph.conditions import explain_branches
-from eastgate.symbolic.trees import Entry
 
 ALLOW, DENY = Ending(True), Ending(False)
 

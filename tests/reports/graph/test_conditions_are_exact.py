@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from eastgate import Authority, Question, Settings
 from eastgate.engine.reference import holds
 from eastgate.ir import Request
+from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.destinations import Destination
 from eastgate.reach.reachability import Reachability
 from eastgate.reports.graph.conditions import allowed_when
 from eastgate.reports.graph.reached import branches_on, ways_on
-from eastgate.symbolic.partial import Facts
 from tests.reach.asking import find_answer, find_entrance, first_allowed, with_answers
 from tests.worlds import access_generate, kuadrant_generate
 from tests.worlds.kuadrant_oracle import Call as HttpCall

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from eastgate import Authority, Question, QuestionError, Settings
-from eastgate.api.reading import read_plain
+from eastgate.authority.reading import read_plain
 from eastgate.reports.graph import Graph, GraphSelection, Grouping, ReachVerdict, make_graph, render, survey
 from eastgate.reports.graph.model import GraphNode, NodeKind
 from eastgate.reports.graph.ports import port_set_of

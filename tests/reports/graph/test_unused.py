@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from eastgate import Authority
+from eastgate.ir.symbolic.witnesses import GaveUp
 from eastgate.reports.graph.unused import Proof, find_unused
-from eastgate.symbolic.witnesses import GaveUp
 from tests.reports.graph.world import authority_from, example, pod, policy
 
 WEB = '{authorizationSource: {serviceAccounts: ["here/web"]}}'

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from eastgate import Authority, load
-from eastgate.api.reading import sort_documents
+from eastgate.authority.reading import sort_documents
+from eastgate.cluster.unread import Handling
 from eastgate.dialects import reads
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from eastgate.reports.graph import Graph, GraphSelection, Grouping, make_graph, survey
 from eastgate.settings import Settings
-from eastgate.unread import Handling
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

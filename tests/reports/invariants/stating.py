@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 
 from eastgate import Question
+from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.cluster import Selector, World
-from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.reports.invariants.model import (
     CallerGroup,
     CallerSelector,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.diagnostics import Code, Severity, render_all
+from eastgate.basics.diagnostics import Code, Severity, render_all
 from eastgate.reports.invariants import codes
 from eastgate.reports.tables import read_tables, run_tables
 from eastgate.settings import Settings

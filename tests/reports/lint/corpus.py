@@ -9,8 +9,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import read_manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import read_manifests
 from eastgate.reports.lint import Finding, lint
 from eastgate.settings import Settings
 

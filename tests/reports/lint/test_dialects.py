@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import read_manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import read_manifests
 from eastgate.dialects import DIALECTS, Policy
 from eastgate.dialects.base import Dialect
 from eastgate.dialects.linting import Statements

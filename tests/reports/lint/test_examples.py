@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import read_manifests
-from eastgate.diagnostics import Severity
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import read_manifests
+from eastgate.basics.diagnostics import Severity
 from eastgate.reports.lint import lint
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import sort_documents
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import sort_documents
 from eastgate.cli import main
 from eastgate.dialects import reads
-from eastgate.manifests import read_text
+from eastgate.reading.manifests import read_text
 from eastgate.reports.lint import lint
 from eastgate.settings import Settings
 

@@ -6,8 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from eastgate.api.authority import Authority
-from eastgate.api.reading import read_manifests
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import read_manifests
 from eastgate.dialects import rejected
 from eastgate.dialects.accesspolicy import provenance as access
 from eastgate.dialects.gep3779 import provenance as gep3779

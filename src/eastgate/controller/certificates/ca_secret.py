@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from eastgate.identity.ca import (
+from eastgate.basics.records import dataclass
+from eastgate.control.identity.ca import (
     CaState,
     Lifetimes,
     activate_root,
@@ -27,12 +28,11 @@ from eastgate.identity.ca import (
     drop_retired,
     prepare_root,
 )
-from eastgate.identity.certificates import key_pem
-from eastgate.identity.issuer import IssuerFiles, read_issuer
-from eastgate.identity.problems import StoredCaError
-from eastgate.identity.storage import decode_state, encode_state
-from eastgate.kubernetes import JsonObject, Resource
-from eastgate.records import dataclass
+from eastgate.control.identity.certificates import key_pem
+from eastgate.control.identity.issuer import IssuerFiles, read_issuer
+from eastgate.control.identity.problems import StoredCaError
+from eastgate.control.identity.storage import decode_state, encode_state
+from eastgate.reading.kubernetes import JsonObject, Resource
 
 SYSTEM_NAMESPACE: Final = "eastgate-system"
 CA_NAME: Final = "eastgate-ca"

@@ -14,8 +14,8 @@ from typing import Final
 
 import grpc
 
+from eastgate.control.identity import Rotation, Svid, SvidSource, TrustBundles, client_context, server_context
 from eastgate.controller.certificates.ca_secret import SYSTEM_NAMESPACE
-from eastgate.identity import Rotation, Svid, SvidSource, TrustBundles, client_context, server_context
 from eastgate.ir.service_accounts import service_account_id
 
 CONTROL_PLANE: Final = "eastgate"  # the Service, and the account

@@ -8,6 +8,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
+from eastgate.control.identity.ca import CaState, EmbeddedCa, Lifetimes, with_new_intermediate
+from eastgate.control.identity.issuer import IssuerCa, IssuerFiles
+from eastgate.control.identity.problems import IdentityError, StoredCaError
+from eastgate.control.identity.svid import utc_now
 from eastgate.controller.certificates.ca_secret import (
     CA_NAME,
     SECRET_RESOURCE,
@@ -17,18 +21,14 @@ from eastgate.controller.certificates.ca_secret import (
     next_secret,
     read_secret,
 )
-from eastgate.identity.ca import CaState, EmbeddedCa, Lifetimes, with_new_intermediate
-from eastgate.identity.issuer import IssuerCa, IssuerFiles
-from eastgate.identity.problems import IdentityError, StoredCaError
-from eastgate.identity.svid import utc_now
-from eastgate.kubernetes import ApiError, JsonObject, Resource
+from eastgate.reading.kubernetes import ApiError, JsonObject, Resource
 
 _LOG = logging.getLogger(__name__)
 _UNUSABLE: Final = "the Secret of the CA cannot be used"
 
 
 class SecretApi(Protocol):
-    """The calls to the API server that are needed: those of `eastgate.kubernetes.Connection`."""
+    """The calls to the API server that are needed: those of `eastgate.reading.kubernetes.Connection`."""
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> JsonObject:
         """Return one object. Raises ApiError."""

@@ -8,9 +8,9 @@ from typing import Final, Protocol
 
 from eastgate.cluster import World
 from eastgate.cluster.proxies import GATEWAY_CLASS
+from eastgate.control.identity import TrustBundles
 from eastgate.controller.certificates.ca_secret import CA_NAME
-from eastgate.identity import TrustBundles
-from eastgate.kubernetes import ApiError, JsonObject, Resource
+from eastgate.reading.kubernetes import ApiError, JsonObject, Resource
 
 _LOG = logging.getLogger(__name__)
 CONFIG_MAP_RESOURCE: Final = Resource("", "v1", "configmaps", "ConfigMap")
@@ -40,7 +40,7 @@ def trust_config_map(namespace: str, bundles: TrustBundles) -> JsonObject:
 
 
 class ConfigMapApi(Protocol):
-    """The calls to the API server that are needed: those of `eastgate.kubernetes.Connection`."""
+    """The calls to the API server that are needed: those of `eastgate.reading.kubernetes.Connection`."""
 
     async def get(self, resource: Resource, name: str, namespace: str) -> JsonObject: ...
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 ObjectKey = tuple[str, str, str]
 """The kind, the namespace and the name of an object."""

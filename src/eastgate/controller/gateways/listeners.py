@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import GATEWAY_GROUP, Gateway, Listener, Route, World
-from eastgate.control.gateways import ports_of_gateway
-from eastgate.controller.conditions import StatusCondition
-from eastgate.controller.gateways.names import RESERVED_PORTS
-from eastgate.controller.gateways.unsupported import unsupported_parts
-from eastgate.gateway.attachment import (
+from eastgate.cluster.routing.attachment import (
     attached_routes,
     distinct_listeners,
     is_http,
@@ -22,8 +19,11 @@ from eastgate.gateway.attachment import (
     kinds_of,
     share_hostname,
 )
-from eastgate.gateway.certificates import CertificateProblem, client_authorities, listener_certificates
-from eastgate.records import dataclass
+from eastgate.cluster.routing.certificates import CertificateProblem, client_authorities, listener_certificates
+from eastgate.control.gateways import ports_of_gateway
+from eastgate.controller.conditions import StatusCondition
+from eastgate.controller.gateways.names import RESERVED_PORTS
+from eastgate.controller.gateways.unsupported import unsupported_parts
 
 LISTENER_CONDITIONS: Final = ("Accepted", "Programmed", "ResolvedRefs", "Conflicted")
 

@@ -18,7 +18,7 @@ from eastgate.controller.gateways.names import (
 from eastgate.controller.gateways.parameters import GatewayParameters, ParameterError
 from eastgate.controller.gateways.pods import ProxySetup, pod_spec
 from eastgate.ir.addresses import parse_address
-from eastgate.kubernetes import Resource
+from eastgate.reading.kubernetes import Resource
 
 OBJECT_RESOURCES: Final = (
     Resource("", "v1", "serviceaccounts", "ServiceAccount"),

@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.ir.addresses import parse_network
-from eastgate.records import dataclass
-from eastgate.regexes import regex
 
 _QUANTITY = regex(r"[0-9]{1,12}(\.[0-9]{1,6})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?")
 _IMAGE = regex(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}")

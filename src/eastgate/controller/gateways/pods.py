@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Final
 
+from eastgate.basics.records import dataclass
 from eastgate.controller.gateways.names import READINESS_PORT, selector_of
 from eastgate.controller.gateways.parameters import GatewayParameters
-from eastgate.records import dataclass
 
 _USER: Final = 1337
 _TOKEN_SECONDS: Final = 3600

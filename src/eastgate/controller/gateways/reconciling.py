@@ -11,6 +11,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.controller.conditions import timestamp
 from eastgate.controller.gateways.differences import ObjectChanges, ObjectKey, compare_objects, is_owned, key_of
@@ -32,8 +33,7 @@ from eastgate.controller.gateways.status import (
     class_status,
     gateway_status,
 )
-from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource
-from eastgate.records import dataclass
+from eastgate.reading.kubernetes import ApiError, Connection, JsonObject, Resource
 
 _CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 _RESOURCES: Final = {resource.kind: resource for resource in OBJECT_RESOURCES}

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import GATEWAY_GROUP, Gateway, ParentRef, Route, RouteBackend, World
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.read_gateways import read_parent
+from eastgate.cluster.routing.attachment import Detachment, why_detached
+from eastgate.cluster.routing.model import rules_of
 from eastgate.controller.conditions import StatusCondition, merge_conditions
 from eastgate.controller.gateways.listeners import ListenerStanding
 from eastgate.controller.gateways.names import CONTROLLER_NAME
 from eastgate.controller.gateways.unsupported import unsupported_parts
-from eastgate.gateway.attachment import Detachment, why_detached
-from eastgate.gateway.model import rules_of
-from eastgate.records import dataclass
 
 _OWN_TYPES: Final = ("Accepted", "ResolvedRefs", "PartiallyInvalid")
 _MOST_PARENTS: Final = 32

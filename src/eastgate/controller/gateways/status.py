@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from eastgate.basics.records import dataclass
 from eastgate.controller.conditions import StatusCondition, merge_conditions
 from eastgate.controller.gateways.differences import ObjectKey
 from eastgate.controller.gateways.listeners import listener_conditions, listener_status
 from eastgate.controller.gateways.objects import AddressError, infrastructure_metadata, requested_address
 from eastgate.controller.gateways.parameters import ParameterError
 from eastgate.controller.gateways.routes import GatewayStanding
-from eastgate.records import dataclass
 
 GATEWAY_CONDITIONS: Final = ("Accepted", "Programmed", "ResolvedRefs")
 _MOST_ADDRESSES: Final = 16

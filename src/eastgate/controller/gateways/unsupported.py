@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Route, World
+from eastgate.cluster.routing.candidates import candidates_of
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.envoy.plan.gateway import GatewayDestination
-from eastgate.gateway.candidates import candidates_of
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,12 @@ from typing import Final
 import grpc
 from prometheus_client import CollectorRegistry
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
 from eastgate.control.certificates import Certificates
 from eastgate.control.closures import Closure
 from eastgate.control.enforcement import Enforcement
 from eastgate.control.events import MeshEvent
+from eastgate.control.identity import SvidSource
 from eastgate.control.metrics import MeshMetrics
 from eastgate.control.sites import ProxySite
 from eastgate.control.svids import ProxySvids
@@ -47,7 +48,6 @@ from eastgate.envoy.server import (
     ServerEvent,
     Store,
 )
-from eastgate.identity import SvidSource
 
 _LOG = logging.getLogger(__name__)
 _NO_CERTIFICATE: Final = "a workload without a certificate"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload, World
 from eastgate.cluster.proxies import gateway_of_pod
 from eastgate.control.gateways import gateway_node
 from eastgate.envoy.server.authentication import AuthenticatedProxy, AuthenticationError
-from eastgate.records import dataclass
 
 GATEWAY_PREFIX: Final = gateway_node("", "").removesuffix("/")
 

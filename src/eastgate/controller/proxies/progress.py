@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 _FORMAT: Final = 1
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from cryptography import x509
 
 from eastgate.cluster import World
+from eastgate.control.identity import PeerError
+from eastgate.control.identity.peers import identity_of
 from eastgate.controller.proxies.membership import PodIdentity
 from eastgate.envoy.server.authentication import AuthenticationError, ProxyCredentials
-from eastgate.identity import PeerError
-from eastgate.identity.peers import identity_of
 from eastgate.ir.addresses import parse_address
 from eastgate.settings import Settings
 

@@ -21,11 +21,11 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.controller.proxies.membership import PodIdentity, find_pod
 from eastgate.envoy.server.authentication import AuthenticationError, ProxyCredentials, UnavailableError
-from eastgate.kubernetes import ApiError, JsonObject, Resource, UnreachableError
-from eastgate.records import dataclass
+from eastgate.reading.kubernetes import ApiError, JsonObject, Resource, UnreachableError
 
 AUDIENCE: Final = "eastgate"
 TOKEN_REVIEW: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
@@ -40,7 +40,7 @@ _AT_ONCE: Final = 32  # reviews
 
 
 class ReviewApi(Protocol):
-    """The call to the API server that is needed: that of `eastgate.kubernetes.Connection`."""
+    """The call to the API server that is needed: that of `eastgate.reading.kubernetes.Connection`."""
 
     async def create(self, resource: Resource, obj: Mapping[str, Any]) -> JsonObject:
         """Create an object, here a review, and return it with its status."""

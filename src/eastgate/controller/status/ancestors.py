@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import GATEWAY_GROUP, World
 from eastgate.cluster.targets import (
     BackendNamed,
@@ -29,7 +30,6 @@ from eastgate.cluster.targets import (
     Target,
 )
 from eastgate.ir import PolicyRef
-from eastgate.records import dataclass
 
 _MESH_GROUP = "gateway.networking.x-k8s.io"
 

@@ -13,7 +13,9 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from eastgate import dialects
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.controller.conditions import ConditionStatus, StatusCondition
 from eastgate.controller.proxies.progress import MeshReport
@@ -28,7 +30,7 @@ from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.overriding import find_overriding
 from eastgate.controller.status.paths import GatewayPaths, nodes_of
 from eastgate.controller.status.programmed import programmed, progress_at
-from eastgate.diagnostics import Diagnostic
+from eastgate.convert.native import NativeMesh, NativeOutcome, NativePlan, NativeState, has_proxy
 from eastgate.dialects import Policy
 from eastgate.dialects.base import Condition, Dialect, Kind
 from eastgate.dialects.registry import Registry
@@ -36,8 +38,6 @@ from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.dialects.serving import Status
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
-from eastgate.native import NativeMesh, NativeOutcome, NativePlan, NativeState, has_proxy
-from eastgate.records import dataclass
 
 _ACCEPTED = "Accepted"
 _AVAILABLE = "Available"

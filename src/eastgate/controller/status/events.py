@@ -16,7 +16,7 @@ from typing import Any, Final
 from eastgate.controller.status.merging import CONTROLLER_NAME
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.schedule import TokenBucket
-from eastgate.kubernetes import ApiError, Connection, Resource, UnreachableError
+from eastgate.reading.kubernetes import ApiError, Connection, Resource, UnreachableError
 
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
 

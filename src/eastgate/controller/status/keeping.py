@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from eastgate.api.authority import Authority, Touched
+from eastgate.authority.authority import Authority, Touched
 from eastgate.cluster import ROUTE_KINDS
 from eastgate.cluster.changes import Change
 from eastgate.cluster.gateways import BACKEND_KINDS
@@ -22,10 +22,10 @@ from eastgate.controller.status.events import EventRecorder
 from eastgate.controller.status.marking import changed_policies, policies_at, policies_of_gateways
 from eastgate.controller.status.schedule import Schedule
 from eastgate.controller.status.writer import StatusWriter
+from eastgate.convert.native import NativePlan
 from eastgate.dialects.serving import Status
 from eastgate.ir import PolicyRef
-from eastgate.kubernetes import Connection, JsonObject, Resource
-from eastgate.native import NativePlan
+from eastgate.reading.kubernetes import Connection, JsonObject, Resource
 
 _LOG = logging.getLogger(__name__)
 _TARGETS = frozenset({"Service", "Gateway", *ROUTE_KINDS, *BACKEND_KINDS})  # objects that a policy names

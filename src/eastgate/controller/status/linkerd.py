@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from eastgate.kubernetes import Connection, Resource
+from eastgate.reading.kubernetes import Connection, Resource
 
 _LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 _WRITER: Final = "policy-controller-write"  # the Lease of the replica that writes status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import Everything
 from eastgate.control.gateways import gateway_of

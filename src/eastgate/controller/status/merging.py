@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from eastgate.basics.records import dataclass
 from eastgate.controller.conditions import StatusCondition, merge_conditions
 from eastgate.controller.status.ancestors import AncestorRef
 from eastgate.controller.status.assessment import Assessment, ClusterView, StatusEntry, StoredPolicy, assess
 from eastgate.dialects import Policy
 from eastgate.dialects.serving import Status
-from eastgate.records import dataclass
 
 CONTROLLER_NAME: Final = "eastgate.dev/policy-controller"
 

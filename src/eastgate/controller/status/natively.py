@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from eastgate.basics.records import dataclass
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.programmed import (
@@ -14,9 +15,8 @@ from eastgate.controller.status.programmed import (
     RECONCILING,
     join_names,
 )
+from eastgate.convert.native import NativeMesh, NativeOutcome, NativeState, WriteFailure
 from eastgate.ir import PolicyRef
-from eastgate.native import NativeMesh, NativeOutcome, NativeState, WriteFailure
-from eastgate.records import dataclass
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 
 class NoticeReason(enum.StrEnum):

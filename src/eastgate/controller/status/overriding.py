@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from eastgate import dialects
+from eastgate.basics.records import dataclass
 from eastgate.controller.conditions import ConditionStatus, StatusCondition
 from eastgate.controller.status.programmed import PARTIALLY_PROGRAMMED, join_names
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
 from eastgate.ir import PolicyRef
-from eastgate.records import dataclass
 
 _OVERRIDDEN = "Overridden"
 

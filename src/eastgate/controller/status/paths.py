@@ -8,9 +8,9 @@ from typing import Protocol
 from eastgate.cluster import BackendNamed, GatewayNamed, RouteNamed, World
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.points import Point
+from eastgate.cluster.routing.model import rules_of
+from eastgate.cluster.routing.rules import every_rule
 from eastgate.control.gateways import gateway_node
-from eastgate.gateway.model import rules_of
-from eastgate.gateway.rules import every_rule
 
 
 class GatewayPaths:

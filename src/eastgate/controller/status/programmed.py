@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
+from eastgate.basics.records import dataclass
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.proxies.progress import MeshReport, PolicyProgress, ProgressState
 from eastgate.controller.status.notices import Notice, NoticeReason
-from eastgate.records import dataclass
 
 PROGRAMMED = "Programmed"
 RECONCILING = "Reconciling"

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 K = TypeVar("K")
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from eastgate.authority.sources.documents import ref_of
 from eastgate.controller.conditions import timestamp
 from eastgate.controller.status.assessment import Assessment, kind_of
 from eastgate.controller.status.events import EventRecorder
@@ -21,8 +22,7 @@ from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.schedule import Schedule
 from eastgate.controller.tracing import span
 from eastgate.ir import PolicyRef
-from eastgate.kubernetes import ApiError, Connection, JsonObject, Resource
-from eastgate.source.documents import ref_of
+from eastgate.reading.kubernetes import ApiError, Connection, JsonObject, Resource
 
 STATUS_MANAGER: Final = "eastgate-status"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import Backend
 from eastgate.cluster.gateways import BACKEND_KINDS
-from eastgate.diagnostics import Reporter
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP, Action, AuthorizerReference, Policy
 from eastgate.dialects.accesspolicy.settings import AccessSettings
@@ -17,9 +17,9 @@ from eastgate.dialects.accesspolicy.words import WORDS
 from eastgate.dialects.base import Dialect, Kind, Scene
 from eastgate.dialects.serving import ACTION, AGE, ATTACHED, INHERITED, TARGETS, Column, Served, ServedResource, Status
 from eastgate.ir import Attachment, Layer
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from eastgate.ir.attributes import (
     header,
 )
 from eastgate.ir.hosts import comparable_host
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 
 NO_HEADER = header("")
 
@@ -144,7 +144,7 @@ def header_match(node: Node) -> tuple[Attribute, Predicate]:
 
 def expression(text: str, *, on_error: bool) -> Predicate:
     """Match tool calls with a CEL expression. `on_error` is what it counts as where it errs."""
-    from eastgate.languages.cel import Expression
+    from eastgate.dialects.cel import Expression
 
     condition = compiled(text)
     assert isinstance(condition, Expression)  # noqa: S101 - validation has compiled it

@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from eastgate.caching import SizedCache
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.caching import SizedCache
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking
 from eastgate.ir.attributes import AUTHORITY, MCP_TOOL, METHOD, TARGET, TIME, URL_PATH, Attribute, header
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Field, Record, Text
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Field, Record, Text
 from eastgate.settings import Settings
 
 if TYPE_CHECKING:
-    from eastgate.languages.cel import CelProblem, Expression, Variables
+    from eastgate.dialects.cel import CelProblem, Expression, Variables
 
 _PSEUDO_HEADERS = {":authority": AUTHORITY, ":method": METHOD, ":path": TARGET, "host": AUTHORITY}
 
@@ -28,7 +28,7 @@ def _header(name: str) -> Attribute:
 @cache
 def _variables() -> Variables:
     """Return the variables that Envoy hands to expressions."""
-    from eastgate.languages.cel import Variables  # few policies have expressions
+    from eastgate.dialects.cel import Variables  # few policies have expressions
 
     return Variables(
         texts={
@@ -51,14 +51,14 @@ _COMPILED: SizedCache[str, Expression | CelProblem] = SizedCache(1 << 20)  # cha
 
 def compiled(text: str) -> Expression | CelProblem:
     """Compile an expression once."""
-    from eastgate.languages.cel import compile_cel
+    from eastgate.dialects.cel import compile_cel
 
     return _COMPILED.get(text, lambda: (compile_cel(text, _variables()), len(text)))
 
 
 def cel_expression(node: Node, to: Checking) -> None:
     """Report an expression that cannot be evaluated."""
-    from eastgate.languages.cel import CelProblem
+    from eastgate.dialects.cel import CelProblem
 
     problem = compiled(node.text)
     if isinstance(problem, CelProblem):

@@ -1,6 +1,6 @@
 """Codes of the errors in an AccessPolicy or a Backend."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 NO_TARGET = Code(
     "EG3001", "no target", "A policy targets at least one Gateway or Backend; an empty list targets nothing."

@@ -1,6 +1,6 @@
 """Codes of lint's findings about AccessPolicies."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 NO_TOOL = Code(
     "EG6026",

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from eastgate.cluster import GATEWAY_GROUP, Backend, PathMatch, PathType, Route, RouteRule, UrlRewrite, World
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.routes import GrpcRule, RouteBackend, StreamRule
+from eastgate.cluster.routing.model import rules_of
 from eastgate.dialects.accesspolicy import lint_codes as codes
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
-from eastgate.gateway.model import rules_of
 from eastgate.ir.paths import comparable_path
 
 _Rule = RouteRule | GrpcRule | StreamRule

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Backend
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.resources import is_audit
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, Target
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.accesspolicy import attributes
 from eastgate.dialects.accesspolicy.model import Action, AuthorizerReference, Policy
 from eastgate.dialects.accesspolicy.validation import inside
@@ -27,9 +28,8 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import IDENTITY, MCP_TOOL, Attribute
 from eastgate.ir.service_accounts import service_account_id
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.records import dataclass
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 
 Part = tuple[Attribute, Node, Predicate]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import ClassVar
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import Target
-from eastgate.diagnostics.spans import Span
 from eastgate.ir import ExternalAuthorizer, Origin, PolicyRef, Predicate, Rule
-from eastgate.records import dataclass
 
 PROTOTYPE_GROUP = "agentic.prototype.x-k8s.io"  # where the proposal's form lives
 NETWORKING_GROUP = "agentic.networking.x-k8s.io"  # where the API has moved to

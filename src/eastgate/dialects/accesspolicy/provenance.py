@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.accesspolicy.settings import UnlistedCaller
 from eastgate.ir import Placement, Site
-from eastgate.records import dataclass
 
 AT_GATEWAY = Placement(Site.GATEWAY, "access")
 AT_BACKEND = Placement(Site.BACKEND, "access")

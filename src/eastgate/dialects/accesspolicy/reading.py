@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from eastgate.diagnostics import Reporter
+from eastgate.basics.diagnostics import Reporter
 from eastgate.dialects.accesspolicy import meaning, shapes
 from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP, Policy
 from eastgate.dialects.base import reader
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 
 BACKEND_SHAPE = shapes.BACKEND

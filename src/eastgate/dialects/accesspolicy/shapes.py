@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from eastgate.basics.diagnostics import Code
 from eastgate.cluster.resources import dns_label, dns_subdomain, resource
-from eastgate.diagnostics import Code
 from eastgate.dialects.accesspolicy import codes, tools, validation, values
 from eastgate.dialects.accesspolicy.cel import CEL
 from eastgate.dialects.accesspolicy.shapes_external_auth import EXTERNAL_AUTH, PORT
@@ -15,8 +15,8 @@ from eastgate.dialects.accesspolicy.validation import (
     at_most,
 )
 from eastgate.dialects.sources import source_fields
-from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, all_of, enumerated
-from eastgate.manifests.shapes import codes as schema_codes
+from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Text, all_of, enumerated
+from eastgate.reading.manifests.shapes import codes as schema_codes
 from eastgate.settings import Settings
 
 _LONGEST = at_most(10, "write the rest into another policy")

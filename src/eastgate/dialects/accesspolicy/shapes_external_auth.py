@@ -5,8 +5,8 @@ from __future__ import annotations
 from eastgate.cluster.resources import dns_label
 from eastgate.dialects.accesspolicy import codes, validation, values
 from eastgate.dialects.accesspolicy.validation import Checking
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Cel, Choice, Field, ListOf, Record, Text, Whole, constraint
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Cel, Choice, Field, ListOf, Record, Text, Whole, constraint
 from eastgate.settings import Settings
 
 PORT = Whole(1, 65535, what="a port")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from eastgate.diagnostics import did_you_mean
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.basics.regexes import regex
 from eastgate.dialects.accesspolicy import codes, tools, validation, values
 from eastgate.dialects.accesspolicy.cel import CEL
 from eastgate.dialects.accesspolicy.shapes_external_auth import PORT
 from eastgate.dialects.accesspolicy.validation import Checking, Demand, at_most
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Shape, Text, all_of, enumerated, quoted
-from eastgate.manifests.shapes import codes as schema_codes
-from eastgate.regexes import regex
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Shape, Text, all_of, enumerated, quoted
+from eastgate.reading.manifests.shapes import codes as schema_codes
 from eastgate.settings import Settings
 
 _LONGEST = at_most(10, "write the rest into another rule")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from eastgate.cluster.names import dns_subdomain_problem
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking, inside
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Cel, constraint, quoted
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Cel, constraint, quoted
 
 LONGEST_SERVED = 253 + 1 + 128  # for an API server: a backend, a slash, and the longest name that MCP advises
 _LONGEST_PARAM = 20

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from eastgate.basics.diagnostics import did_you_mean
 from eastgate.cluster.gateways import BACKEND_KINDS, GATEWAY_GROUP
-from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP
 from eastgate.dialects.sources import TYPE_FITS_MEMBERS, members_of
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Cel, Check, Constraint, constraint, quoted
 from eastgate.settings import Settings
 
 __all__ = ["GATEWAY_GROUP", "NETWORKING_GROUP", "PROTOTYPE_GROUP"]

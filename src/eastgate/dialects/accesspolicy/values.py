@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from eastgate.basics.regexes import regex
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
 from eastgate.cluster.patterns import pattern_problem
 from eastgate.dialects.accesspolicy import codes
@@ -15,10 +16,9 @@ from eastgate.ir.hosts import comparable_host
 from eastgate.ir.paths import control_character, path_problem
 from eastgate.ir.service_accounts import service_account_id
 from eastgate.ir.spiffe import spiffe_problem
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import constraint, quoted
-from eastgate.manifests.shapes.patterns import DNS_SUBDOMAIN, SPIFFE_ID, whole
-from eastgate.regexes import regex
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import constraint, quoted
+from eastgate.reading.manifests.shapes.patterns import DNS_SUBDOMAIN, SPIFFE_ID, whole
 
 _LONGEST_RULE_NAME = 63
 _LONGEST_HOST = 253

@@ -26,8 +26,8 @@ from eastgate.dialects.serving import (
     ServedResource,
     Status,
 )
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Codes of the errors in a GEP-3779 policy."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 NO_TARGET = Code(
     "EG2001",

@@ -1,6 +1,6 @@
 """Codes of lint's findings about GEP-3779 policies."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 READING_DENY_ONLY = Code(
     "EG6042",

@@ -12,8 +12,8 @@ from eastgate.ir import AccountsOf, And, Is, OneOf, Origin, PolicyRef, Predicate
 from eastgate.ir.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
 from eastgate.ir.paths import any_path
 from eastgate.ir.service_accounts import service_account_id
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 
 Condition = tuple[Attribute, Node, Predicate]

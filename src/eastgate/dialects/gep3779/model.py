@@ -6,10 +6,10 @@ import enum
 from collections.abc import Iterator
 from typing import ClassVar
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import Target
-from eastgate.diagnostics.spans import Span
 from eastgate.ir import Origin, PolicyRef, Rule
-from eastgate.records import dataclass
 
 
 class Level(enum.StrEnum):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.gep3779.model import Level
 from eastgate.dialects.gep3779.settings import DenyOnly
 from eastgate.ir import Placement, Site
-from eastgate.records import dataclass
 
 PLACEMENTS = {level: Placement(Site.WORKLOAD, level) for level in Level}
 

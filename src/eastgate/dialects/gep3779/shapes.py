@@ -23,8 +23,8 @@ from eastgate.dialects.gep3779.shapes_common import (
 )
 from eastgate.dialects.gep3779.shapes_v1alpha1 import V1ALPHA1, V1ALPHA1_ONE_TARGET
 from eastgate.dialects.gep3779.shapes_x import X_V1ALPHA1
-from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
-from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
+from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
+from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
 __all__ = ["CLUSTER_POLICY", "V1ALPHA1", "V1ALPHA1_ONE_TARGET", "V1ALPHA2", "X_V1ALPHA1"]

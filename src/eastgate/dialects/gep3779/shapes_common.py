@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from eastgate.cluster.resources import label_selector
 from eastgate.dialects.gep3779 import codes, validation, values
-from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Shape, Text, Whole
-from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
+from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Shape, Text, Whole
+from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
 SERVED = 256  # rules of a policy and sources of a rule, for an API server

@@ -19,7 +19,7 @@ from eastgate.dialects.gep3779.shapes_common import (
     TARGETS,
     target_refs,
 )
-from eastgate.manifests.shapes import Field, ListOf, Record, Text
+from eastgate.reading.manifests.shapes import Field, ListOf, Record, Text
 from eastgate.settings import Settings
 
 _old_source: Record[Settings] = Record(

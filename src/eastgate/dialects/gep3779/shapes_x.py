@@ -17,7 +17,7 @@ from eastgate.dialects.gep3779.shapes_common import (
     target_refs,
 )
 from eastgate.dialects.sources import source_fields
-from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text
+from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Text
 from eastgate.settings import Settings
 
 _x_account: Record[Settings] = Record(

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload, World
 from eastgate.cluster.proxies import (
     EXCLUDED_INBOUND_PORTS,
@@ -21,7 +22,6 @@ from eastgate.dialects.base import Scene
 from eastgate.dialects.gep3779.model import Policy
 from eastgate.ir import Attachment, Chain, Known, Layer, PolicyRef, ProxyReading, RawRequest
 from eastgate.ir.attributes import IDENTITY, SOURCE_WORKLOAD, Attribute
-from eastgate.records import dataclass
 from eastgate.settings import Sidecars
 
 _SETTING = "sidecars"

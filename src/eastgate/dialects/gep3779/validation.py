@@ -5,14 +5,14 @@ They are hung on the shapes in `shapes.py`, and are called only where the fields
 
 from __future__ import annotations
 
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster.resources import dns_label_name
-from eastgate.diagnostics import did_you_mean
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.gep3779 import codes
 from eastgate.dialects.sources import TYPE_FITS_MEMBERS, members_of
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
-from eastgate.manifests.shapes.patterns import DNS_LABEL, any_case, whole
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Cel, Check, Constraint, constraint, quoted
+from eastgate.reading.manifests.shapes.patterns import DNS_LABEL, any_case, whole
 from eastgate.settings import MeshMode, Settings
 
 Checking = Check[Settings]

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 
+from eastgate.basics.diagnostics import Code
+from eastgate.basics.regexes import regex
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
-from eastgate.diagnostics import Code
 from eastgate.dialects.gep3779 import codes
 from eastgate.dialects.gep3779.validation import Checking
 from eastgate.ir.paths import path_problem
 from eastgate.ir.service_accounts import service_account_id
 from eastgate.ir.spiffe import spiffe_problem
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import constraint, quoted
-from eastgate.manifests.shapes.patterns import (
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import constraint, quoted
+from eastgate.reading.manifests.shapes.patterns import (
     DNS_LABEL,
     DNS_SUBDOMAIN,
     NOT_COMPARABLE,
@@ -24,7 +25,6 @@ from eastgate.manifests.shapes.patterns import (
     path_with_wildcard,
     whole,
 )
-from eastgate.regexes import regex
 
 _ACCOUNT = rf"{DNS_LABEL}/({DNS_SUBDOMAIN}|\*)"
 _LENGTHS = [{"pattern": "(^|/)[^/]{1,253}$"}]

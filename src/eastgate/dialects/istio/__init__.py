@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.cluster import Everything, Target, Workload, World
 from eastgate.cluster.installations import INSTALLATIONS
-from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.cluster.unread.locating import content_of, selector_in
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
 from eastgate.dialects.istio import authentication_codes, codes
 from eastgate.dialects.istio.logs import codes as log_codes
@@ -18,11 +19,10 @@ from eastgate.dialects.istio.status import conditions
 from eastgate.dialects.istio.targets import targets_of, widened
 from eastgate.dialects.istio.words import WORDS
 from eastgate.ir import Attachment, Layer
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
-from eastgate.unread.locating import content_of, selector_in
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import GATEWAY_NAME_LABEL, Workload
 from eastgate.dialects.base import Scene
 from eastgate.dialects.istio.authentications import PeerAuthentication, RequestAuthentication
@@ -37,7 +38,6 @@ from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is
 from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
 from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, PolicyRef, Reading, SelectorCase
 from eastgate.ir.attributes import APPLICATION, SNI
-from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
 _HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))

@@ -1,6 +1,6 @@
 """Codes of the errors in RequestAuthentications and PeerAuthentications."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 MTLS_MODE = Code("EG2131", "invalid mode of mTLS", "The mode is UNSET, DISABLE, PERMISSIVE or STRICT.")
 PORT_MODES = Code(

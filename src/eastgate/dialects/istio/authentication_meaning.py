@@ -14,8 +14,8 @@ from eastgate.dialects.istio.authentications import (
 from eastgate.dialects.istio.meaning import created_at, is_in_root
 from eastgate.dialects.istio.targets import read_refs, read_selector, targets_of
 from eastgate.ir import PolicyRef
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 
 

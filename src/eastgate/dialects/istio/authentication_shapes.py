@@ -9,8 +9,8 @@ from eastgate.dialects.istio import authentication_validation as demands
 from eastgate.dialects.istio.authentications import MtlsMode
 from eastgate.dialects.istio.shapes_common import SELECTOR, TARGETS, istio_resource
 from eastgate.dialects.istio.validation import Checking, at_most, one_way_to_choose
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, MapOf, Record, Text
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Choice, Field, Flag, ListOf, MapOf, Record, Text
 from eastgate.settings import Settings
 
 _MOST_RULES = 4096

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio import authentication_codes as codes
 from eastgate.dialects.istio.validation import Checking
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import quoted
-from eastgate.regexes import regex
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import quoted
 
 if TYPE_CHECKING:
-    from eastgate.languages.jwt.strict_json import Json
+    from eastgate.reading.jwt.strict_json import Json
 
 _HEADER: Final = regex(r"[-_A-Za-z0-9]+")
 _DURATION: Final = regex(r"(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
@@ -89,7 +89,7 @@ def key_set(node: Node, to: Checking) -> None:
 
 def keys_in(text: str) -> list[dict[str, Json]] | None:
     """Return the keys in the text of a key set, or of a single key; None where a reader could see others in it."""
-    from eastgate.languages.jwt.strict_json import read_object
+    from eastgate.reading.jwt.strict_json import read_object
 
     try:
         content = read_object(text.encode()) if text else {"keys": []}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from dataclasses import field
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.model import IstioPolicy
-from eastgate.records import dataclass
 
 
 class MtlsMode(enum.StrEnum):

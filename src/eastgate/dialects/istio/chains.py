@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.attributes import compared_path
 from eastgate.dialects.istio.lowering import View, lower_policy
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
@@ -34,7 +35,6 @@ from eastgate.ir import (
     rules_of,
 )
 from eastgate.ir.attributes import REFUSED_PATH
-from eastgate.records import dataclass
 
 _REFUSED = Rule(Is(REFUSED_PATH, Present()), Origin(None, 0, derived=ProxyRefusal()))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import Known, RawRequest
 from eastgate.ir.attributes import Attribute, claim
-from eastgate.records import dataclass
 
 _SEPARATOR = "]["
 

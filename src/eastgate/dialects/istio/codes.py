@@ -1,6 +1,6 @@
 """Codes of the errors in Istio's policies, and in the MeshConfig that they depend on."""
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
 
 # Targets
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import ClassVar, Final
 
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, compared_path, compared_target
 from eastgate.dialects.istio.settings import PathNormalization
 from eastgate.ir import Known, RawRequest
@@ -22,8 +24,6 @@ from eastgate.ir.attributes import (
     Attribute,
 )
 from eastgate.ir.paths import merge_slashes, normalize_path
-from eastgate.records import dataclass
-from eastgate.regexes import regex
 
 _ENCODED_SLASH = regex("%(2f|5c)", re.IGNORECASE)
 _NUL: Final = "%00"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from eastgate.basics.diagnostics import Diagnostic
 from eastgate.cluster import World
-from eastgate.diagnostics import Diagnostic
 from eastgate.dialects.istio import codes
 from eastgate.dialects.istio.mesh_config import mesh_settings, mesh_sources, says_otherwise
 from eastgate.dialects.istio.model import IstioPolicy

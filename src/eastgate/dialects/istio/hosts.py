@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio.matching import match_pattern, match_texts
 from eastgate.ir import Predicate, any_of
 from eastgate.ir.attributes import AUTHORITY, HOST
 from eastgate.ir.hosts import comparable_host
-from eastgate.regexes import regex
 
 _PORT = regex(r"(?P<host>.*):(?P<port>[0-9]+)")
 

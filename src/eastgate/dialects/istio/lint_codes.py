@@ -1,6 +1,6 @@
 """Codes of findings about Istio's policies: valid, and probably not what the author meant."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 CLOSES_TCP = Code(
     "EG6111",

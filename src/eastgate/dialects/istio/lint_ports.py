@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import Workload, World
 from eastgate.cluster.objects import ServicePort
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio import lint_codes as codes
 from eastgate.dialects.istio.lowering import View, lower_policy
 from eastgate.dialects.istio.mesh_config import mesh_settings

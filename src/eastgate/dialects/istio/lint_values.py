@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from eastgate.diagnostics import mistyped
+from eastgate.basics.diagnostics import mistyped
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio import lint_codes as codes
 from eastgate.dialects.istio.mesh_config import mesh_settings
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.written import Fields, IstioRule, WrittenValue, negated
 from eastgate.dialects.linting import Context, Finding
 from eastgate.ir.spiffe import SCHEME
-from eastgate.regexes import regex
 
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
 _ACCOUNT = regex(r"[^/]+/ns/[^/]+/sa/[^/]+")

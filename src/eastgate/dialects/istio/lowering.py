@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.attributes import (
     LOWERED_AUTHORITY,
     claim_of_key,
@@ -40,7 +41,6 @@ from eastgate.dialects.istio.written import OPERATION_FIELDS, SOURCE_FIELDS, Fie
 from eastgate.ir import Not, Predicate, Rule, all_of, any_of, conjuncts
 from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, FORWARDED_ADDRESS, METHOD, PATH, SNI, TARGET
 from eastgate.ir.paths import any_path
-from eastgate.records import dataclass
 
 _HTTP_FIELDS = frozenset({"hosts", "methods", "paths", "requestPrincipals"})
 _HTTP_KEYS = ("request.headers", "request.auth.")

@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio.claims import ISSUER, SUBJECT
 from eastgate.dialects.istio.values import MATCH_ANY, MATCH_ONE, is_template, network_of, port_of
 from eastgate.ir import Computed, InNetwork, Is, Known, OneOf, Predicate, Prefix, Present, Suffix, all_of, any_of
 from eastgate.ir.attributes import IDENTITY, PORT, Attribute
 from eastgate.ir.spiffe import SCHEME
-from eastgate.regexes import regex
 
 _ONE_SEGMENT = r"[a-zA-Z0-9._~%!$&'()+,;:@=*-]+"
 _ANY_SEGMENTS = r"[a-zA-Z0-9._~%!$&'()+,;:@=*/-]*"

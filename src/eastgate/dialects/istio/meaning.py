@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import moment
 from eastgate.cluster.resources import is_audit
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio.attributes import attributes_of_field, attributes_of_key
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.settings import IstioSettings
@@ -24,8 +24,8 @@ from eastgate.dialects.istio.written import (
 )
 from eastgate.ir import Origin, PolicyRef
 from eastgate.ir.attributes import Attribute
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.dialects.istio.plane_provenance import unknown_caller
 from eastgate.dialects.istio.planes import ServingPlane, plane_of
 from eastgate.dialects.istio.settings import IstioDataPlane
 from eastgate.ir import Known, ProxyReading, RawRequest
 from eastgate.ir.attributes import IDENTITY, SOURCE_WORKLOAD, Attribute
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Final
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import ConfigMap, World
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio.providers import Provider, read_providers
 from eastgate.dialects.istio.settings import IstioSettings, PathNormalization
 from eastgate.ir.spiffe import trust_domain_problem
-from eastgate.manifests import read_nodes_text
-from eastgate.records import dataclass
+from eastgate.reading.manifests import read_nodes_text
 from eastgate.settings import Settings
 
 CONFIG_MAP: Final = "istio"

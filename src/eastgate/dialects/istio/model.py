@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector, Target
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio.written import IstioRule, WrittenValue
 from eastgate.ir import Origin, PolicyRef
-from eastgate.records import dataclass
 
 GROUP = "security.istio.io"
 

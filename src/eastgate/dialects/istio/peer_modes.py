@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Final, TypeAlias
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication
 from eastgate.ir import And, Is, Not, OneOf, Predicate, Present
 from eastgate.ir.attributes import IDENTITY, PORT
-from eastgate.records import dataclass
 
 PLAINTEXT: Final = Not(Is(IDENTITY, Present()))
 _LAX: Final = frozenset({MtlsMode.PERMISSIVE, MtlsMode.DISABLE})

@@ -1,6 +1,6 @@
 """Codes of findings about what Istio's proxies make of policies: valid, and enforced otherwise than they say."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 NOTHING_AT_ZTUNNEL = Code(
     "EG6131",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.authentications import MtlsMode
 from eastgate.dialects.istio.settings import IstioDataPlane
 from eastgate.ir import Placement, PolicyRef, ProxyReading, ScopeKind, Site
-from eastgate.records import dataclass
 
 WITHOUT_PROXY = Placement(Site.WORKLOAD, "istio, without a proxy")
 

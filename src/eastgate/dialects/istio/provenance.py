@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.settings import PathNormalization
 from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind, Site
-from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
 AT_SIDECAR = Placement(Site.WORKLOAD, "istio sidecar")

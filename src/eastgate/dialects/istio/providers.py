@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.cluster import dns_label_problem
 from eastgate.ir import AuthorizerName, ExternalAuthorizer, ExternalProtocol
-from eastgate.records import dataclass
-from eastgate.regexes import regex
 
 _KINDS: Final = {"envoyExtAuthzGrpc": ExternalProtocol.GRPC, "envoyExtAuthzHttp": ExternalProtocol.HTTP}
 _HEADER_LISTS: Final = (

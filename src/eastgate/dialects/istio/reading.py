@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from eastgate.diagnostics import Reporter
+from eastgate.basics.diagnostics import Reporter
 from eastgate.dialects.base import Read, reader
 from eastgate.dialects.istio import authentication_meaning, authentication_shapes, meaning, shapes
 from eastgate.dialects.istio.model import IstioPolicy
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
 _FORMS: dict[str, tuple[Record[Settings], Callable[[Document, Node, Settings], IstioPolicy]]] = {

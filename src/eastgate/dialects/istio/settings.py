@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 from eastgate.settings import Names, Section
 
 __all__ = ["IstioDataPlane", "IstioSettings", "PathNormalization"]

@@ -8,8 +8,8 @@ from eastgate.dialects.istio import codes, validation, values
 from eastgate.dialects.istio.shapes_common import SELECTOR, TARGETS, istio_resource
 from eastgate.dialects.istio.validation import Checking
 from eastgate.dialects.istio.written import negated
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Text
 from eastgate.settings import Settings
 
 _MOST_RULES = 512

@@ -7,8 +7,8 @@ from dataclasses import replace
 from eastgate.cluster.resources import resource
 from eastgate.dialects.istio import validation
 from eastgate.dialects.istio.validation import Checking
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Field, ListOf, MapOf, Record, Text
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Field, ListOf, MapOf, Record, Text
 from eastgate.settings import Settings
 
 _MOST_TARGETS = 16

@@ -17,7 +17,7 @@ from eastgate.cluster import (
     Target,
 )
 from eastgate.dialects.istio.model import PolicyTarget
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 
 WAYPOINT_CLASS: Final = "istio-waypoint"
 _ANYWHERE: Final = PodsAcross(Selector.of(), Selector.of())

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio.authentications import HeaderLocation, JwtRule
 from eastgate.ir import Known, TakenOff
 from eastgate.ir.attributes import TARGET, Attribute, query
 from eastgate.ir.fields import BLANKS, HeaderValues, spellings_in_query
 from eastgate.ir.matchers import values_of
-from eastgate.regexes import regex
 
 _BEARER: Final = HeaderLocation("authorization", "Bearer ")
 _PARAMETER: Final = "access_token"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.authentications import RequestAuthentication
 from eastgate.dialects.istio.claims import NoClaims, is_claim
 from eastgate.dialects.istio.provenance import StageName, TokenDemand
@@ -29,10 +30,9 @@ from eastgate.ir import (
     rewrite,
 )
 from eastgate.ir.attributes import SERVICE, TOKEN, Attribute
-from eastgate.records import dataclass
 
 if TYPE_CHECKING:
-    from eastgate.languages.jwt import KeySource
+    from eastgate.reading.jwt import KeySource
 
 
 def token_stages(policies: Sequence[RequestAuthentication]) -> tuple[Deny, ...]:

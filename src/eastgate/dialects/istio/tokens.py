@@ -15,6 +15,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.authentication_validation import keys_in
 from eastgate.dialects.istio.authentications import JwtRule, RequestAuthentication
 from eastgate.dialects.istio.claims import claim_path
@@ -22,10 +23,9 @@ from eastgate.dialects.istio.token_locations import locations_are_known, take_of
 from eastgate.ir import Known, PolicyRef, RawRequest, TakenOff, known
 from eastgate.ir.attributes import METHOD, TIME, TOKEN, Attribute
 from eastgate.ir.fields import HeaderValues, header_values
-from eastgate.records import dataclass
 
 if TYPE_CHECKING:
-    from eastgate.languages.jwt import Keys, KeySource
+    from eastgate.reading.jwt import Keys, KeySource
 
 ACCEPTED: Final = "accepted"
 _LEEWAY: Final = 60  # seconds, Envoy's default
@@ -132,7 +132,7 @@ class TokenDerivation:
 
     def _judge_token(self, rule: JwtRule, token: str, at: float) -> _Judged:
         """Judge a token in Envoy's order: its signature comes last, and nothing is accepted without it."""
-        from eastgate.languages.jwt import Expectations, VerifiedToken, verify, verify_from
+        from eastgate.reading.jwt import Expectations, VerifiedToken, verify, verify_from
 
         claimed = _payload(token)
         judged = _Judged(_Status.INVALID) if claimed is None else _judge_claims(rule, claimed, at)
@@ -272,9 +272,9 @@ def _claim(claims: Mapping[str, object], path: Sequence[str]) -> Known:
 
 def _payload(token: str) -> Mapping[str, object] | None:
     """Return the claims of a token that nobody has verified; None where it is none."""
-    from eastgate.languages.jwt.envelope import open_token
-    from eastgate.languages.jwt.outcome import TokenRefused
-    from eastgate.languages.jwt.strict_json import JsonProblem, read_object
+    from eastgate.reading.jwt.envelope import open_token
+    from eastgate.reading.jwt.outcome import TokenRefused
+    from eastgate.reading.jwt.strict_json import JsonProblem, read_object
 
     try:
         return read_object(open_token(token, _LONGEST).payload)
@@ -291,7 +291,7 @@ _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth"})
 @lru_cache(maxsize=256)
 def _inline_keys(jwks: str) -> Keys | None:
     """Return the public keys in the text of a key set, or of a single key; None where there is none to use."""
-    from eastgate.languages.jwt import Keys
+    from eastgate.reading.jwt import Keys
 
     keys = keys_in(jwks)
     if not keys:

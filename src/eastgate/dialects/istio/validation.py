@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import GATEWAY_GROUP
-from eastgate.diagnostics import did_you_mean
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.istio import codes
 from eastgate.dialects.istio.written import OPERATION_FIELDS, SOURCE_FIELDS, negated
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Check, quoted
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Check, quoted
 from eastgate.settings import Settings
 
 Checking = Check[Settings]

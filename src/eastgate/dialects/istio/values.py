@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from eastgate.diagnostics import did_you_mean
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio import codes
 from eastgate.dialects.istio.validation import Checking
 from eastgate.ir.addresses import Network, mapped_problem, parse_network
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import quoted
-from eastgate.regexes import regex
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import quoted
 
 MATCH_ONE: Final = "{*}"
 MATCH_ANY: Final = "{**}"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import (
     GATEWAY_GROUP,
     GATEWAY_NAME_LABEL,
@@ -31,7 +32,6 @@ from eastgate.ir import AccountsOf, And, InNetwork, Is, OneOf, Or, Predicate, re
 from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, IDENTITY, PORT, Attribute
 from eastgate.ir.matchers import Known, Matcher
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed
-from eastgate.records import dataclass
 
 _USE: Final = "istio.io/use-waypoint"
 _USE_NAMESPACE: Final = "istio.io/use-waypoint-namespace"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.ir import Origin
-from eastgate.records import dataclass
 
 SOURCE_FIELDS: Final = (
     "principals",

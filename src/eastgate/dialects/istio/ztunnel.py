@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.written import Fields, IstioRule, Values, When, WrittenValue, negated
 from eastgate.ir import (
     NEVER,
@@ -30,7 +31,6 @@ from eastgate.ir import (
 from eastgate.ir.addresses import Network, parse_network
 from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, IDENTITY, PORT, Attribute
 from eastgate.ir.spiffe import SCHEME
-from eastgate.records import dataclass
 
 _HTTP_FIELDS: Final = frozenset({"hosts", "methods", "paths", "remoteIpBlocks", "requestPrincipals"})
 _SEGMENT: Final = "[^/]+"

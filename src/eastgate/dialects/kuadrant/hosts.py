@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from eastgate.basics.regexes import regex
 from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Suffix
 from eastgate.ir.attributes import HOST, SNI, Attribute
-from eastgate.regexes import regex
 
 ANY = "*"
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"

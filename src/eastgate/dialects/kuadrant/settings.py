@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 from eastgate.settings import Section
 
 __all__ = ["KuadrantSettings"]

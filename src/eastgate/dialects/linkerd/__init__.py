@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import Everything, PodsMatching, Target
-from eastgate.diagnostics import Reporter
+from eastgate.cluster.unread.locating import content_of, selector_in
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
 from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.gateway_routes import inspect
@@ -18,11 +19,10 @@ from eastgate.dialects.linkerd.status import conditions, parents
 from eastgate.dialects.linkerd.words import WORDS
 from eastgate.dialects.serving import Status
 from eastgate.ir import Attachment, Layer
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
-from eastgate.unread.locating import content_of, selector_in
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd import clients
 from eastgate.dialects.linkerd.authorizations import Authorizations
@@ -54,7 +55,6 @@ from eastgate.ir import (
     Unroutable,
 )
 from eastgate.ir.attributes import METHOD, PORT
-from eastgate.records import dataclass
 from eastgate.settings import Networks, Settings
 
 _NOT_HTTP = Not(Is(METHOD, Present()))

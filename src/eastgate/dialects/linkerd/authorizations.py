@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import Selector
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linkerd.clients import in_networks
 from eastgate.dialects.linkerd.model import (
     GROUP,

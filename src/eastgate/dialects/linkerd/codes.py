@@ -1,6 +1,6 @@
 """Codes of what Linkerd's policies can get wrong. Messages of its admission webhook are given in its own words."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 SERVICE_TARGET = Code(
     "EG4001",

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import Manifest, ParentRef, Route, WorldObject
 from eastgate.cluster.examination import Examination
 from eastgate.cluster.fields import Data, mapping, text
 from eastgate.cluster.shapes import TEXT, each, record
-from eastgate.diagnostics import Reporter
 from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.model import GROUP, INBOUND_KINDS, is_server
 from eastgate.dialects.linkerd.route_validation import is_header_name
 from eastgate.dialects.linkerd.routes import SUPPORTED_FILTERS
-from eastgate.manifests.shapes import Field, enumerated, quoted
-from eastgate.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes import Field, enumerated, quoted
+from eastgate.reading.manifests.shapes.demands import Demand, Problem
 
 
 def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> None:

@@ -1,6 +1,6 @@
 """Codes of findings about Linkerd's resources."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 ACCESS_POLICY_WINS = Code(
     "EG6025",

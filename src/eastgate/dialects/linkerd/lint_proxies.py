@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import HttpProbe, Workload
 from eastgate.cluster.question import Question
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.injected import probes_with

@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import cache, partial
 from urllib.parse import urlencode
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.question import Question
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.lint_servers import inbound_layer
 from eastgate.dialects.linting import Context, Finding, Group, GroupDecider, locating
@@ -33,9 +34,8 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH, Attribute, header
 from eastgate.ir.paths import comparable_path
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.stages import allow_lists
 from eastgate.settings import DataPlane
-from eastgate.symbolic.stages import allow_lists
 
 _GUESSES = ("", "x", "1", "/x", "/1")  # how an expression may continue after its letters
 _SOME_HOST = "host.example"

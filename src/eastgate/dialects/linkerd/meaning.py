@@ -34,8 +34,8 @@ from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.dialects.linkerd.values import network_of
 from eastgate.ir import ALWAYS, NEVER, Is, Origin, PolicyRef, Predicate, Present, Rule, all_of, any_of
 from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 
 

@@ -6,13 +6,13 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import GATEWAY_GROUP, GrpcRule, ParentRef, Route, RouteRule, Selector
 from eastgate.cluster.targets import Target
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.ir import Origin, PolicyRef, Predicate, Rule
 from eastgate.ir.attributes import Attribute
-from eastgate.records import dataclass
 
 GROUP = "policy.linkerd.io"
 INBOUND_KINDS = ("HTTPRoute", "GRPCRoute")  # of Gateway API, with a Server as a parent

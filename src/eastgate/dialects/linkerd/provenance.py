@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.linkerd.model import Protocol
 from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind, Site
-from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
 INBOUND = Placement(Site.WORKLOAD, "inbound")

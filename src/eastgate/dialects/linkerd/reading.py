@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from eastgate.diagnostics import Reporter
+from eastgate.basics.diagnostics import Reporter
 from eastgate.dialects.base import Read, reader
 from eastgate.dialects.linkerd import meaning, route_meaning, route_shapes, shapes
 from eastgate.dialects.linkerd.model import LinkerdResource
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
 # Versions of a kind have one shape, or each their own.

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from eastgate.cluster import GATEWAY_GROUP, dns_label_problem
 from eastgate.dialects.linkerd.model import GROUP, WORKLOAD_KINDS
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 
 GroupKind: TypeAlias = tuple[str, str]  # group and kind, as they are properly spelt
 

@@ -9,8 +9,8 @@ from eastgate.cluster.read_gateways import read_parent
 from eastgate.cluster.read_routes import read_match
 from eastgate.dialects.linkerd.meaning import created, everywhere_in, ref_of
 from eastgate.dialects.linkerd.model import GROUP, HttpRoute, InboundRoute
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from eastgate.cluster.read_routes import METHODS, WEIGHT
 from eastgate.cluster.resources import dns_label, dns_subdomain, resource
 from eastgate.dialects.linkerd import route_validation, validation
-from eastgate.manifests.shapes import Anything, Choice, Field, ListOf, Record, Text, Whole
-from eastgate.manifests.shapes.codes import NOT_A_CHOICE, OUT_OF_RANGE
+from eastgate.reading.manifests.shapes import Anything, Choice, Field, ListOf, Record, Text, Whole
+from eastgate.reading.manifests.shapes.codes import NOT_A_CHOICE, OUT_OF_RANGE
 from eastgate.settings import Settings
 
 Shape = Record[Settings]

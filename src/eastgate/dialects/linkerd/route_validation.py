@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from eastgate.basics.regexes import regex
 from eastgate.cluster.names import dns_label_problem
 from eastgate.cluster.patterns import pattern_problem
 from eastgate.dialects.linkerd import codes
@@ -12,10 +13,9 @@ from eastgate.dialects.linkerd.model import GROUP
 from eastgate.dialects.linkerd.refs import kind_if_readable, namespace_of
 from eastgate.dialects.linkerd.values import Checking, milliseconds
 from eastgate.ir.paths import control_character, path_problem
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import quoted
-from eastgate.manifests.shapes.codes import MISSING_FIELD, NULL_VALUE, WRONG_TYPE
-from eastgate.regexes import regex
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import quoted
+from eastgate.reading.manifests.shapes.codes import MISSING_FIELD, NULL_VALUE, WRONG_TYPE
 
 # The types of filters, and the field in which each is described.
 FILTERS = {

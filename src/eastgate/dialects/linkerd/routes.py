@@ -17,13 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import GrpcMatch, PathMatch, spans_first_match
 from eastgate.cluster.route_predicates import CANONICAL, MatchPredicates
 from eastgate.dialects.linkerd.model import InboundRoute, is_server
 from eastgate.ir import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Suffix, Value, all_of, conjuncts
 from eastgate.ir.attributes import HOST, METHOD, SENT_PATH, Attribute
 from eastgate.ir.hosts import comparable_host
-from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
 Rank: TypeAlias = tuple[int, ...]  # the smallest is the best

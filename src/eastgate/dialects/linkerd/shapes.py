@@ -8,8 +8,8 @@ from eastgate.cluster.resources import dns_label, dns_subdomain, label_selector,
 from eastgate.dialects.linkerd import codes, validation, values
 from eastgate.dialects.linkerd.model import Protocol
 from eastgate.dialects.linkerd.settings import InboundPolicy
-from eastgate.manifests.shapes import Anything, Choice, Field, Flag, ListOf, Record, Text
-from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
+from eastgate.reading.manifests.shapes import Anything, Choice, Field, Flag, ListOf, Record, Text
+from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
 Shape = Record[Settings]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import HttpProbe, Workload
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.auditing import enforced
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.clients import cluster_networks
@@ -15,7 +16,6 @@ from eastgate.dialects.linkerd.model import INBOUND_KINDS, InboundRoute, Linkerd
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.values import is_port
 from eastgate.ir import Attachment
-from eastgate.records import dataclass
 from eastgate.settings import Networks
 
 _DEFAULT_POLICY = "config.linkerd.io/default-inbound-policy"

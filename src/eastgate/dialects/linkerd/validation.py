@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from eastgate.basics.diagnostics import Code, did_you_mean
 from eastgate.cluster.resources import MODE
-from eastgate.diagnostics import Code, did_you_mean
 from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.refs import (
     AUTHENTICATIONS,
@@ -24,9 +24,9 @@ from eastgate.dialects.linkerd.refs import (
 from eastgate.dialects.linkerd.values import Checking, network_of, port_problem
 from eastgate.ir.addresses import Network
 from eastgate.ir.labels import Operator
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import enumerated, quoted
-from eastgate.manifests.shapes.codes import NULL_VALUE
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import enumerated, quoted
+from eastgate.reading.manifests.shapes.codes import NULL_VALUE
 
 # Any resource
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
+from eastgate.basics.regexes import regex
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
 from eastgate.dialects.linkerd import codes
 from eastgate.ir.addresses import Network, mapped_problem, parse_network
 from eastgate.ir.spiffe import is_segment, is_trust_domain
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Check, Text, quoted
-from eastgate.manifests.shapes.codes import BAD_NAME
-from eastgate.regexes import regex
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Check, Text, quoted
+from eastgate.reading.manifests.shapes.codes import BAD_NAME
 from eastgate.settings import Settings
 
 Checking = Check[Settings]

@@ -3,7 +3,7 @@
 The codes of one dialect are in its `lint_codes`.
 """
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 # Targets
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload, World
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.question import Question
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linting.findings import Finding
 from eastgate.ir import Attachment, Chain, Layer, PolicyRef, Predicate, Request, Rule
-from eastgate.records import dataclass
 from eastgate.settings import Settings
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from eastgate.diagnostics import Code, Diagnostic, Severity, render
-from eastgate.diagnostics.printable import printable
-from eastgate.diagnostics.spans import Span
-from eastgate.records import dataclass
+from eastgate.basics.diagnostics import Code, Diagnostic, Severity, render
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

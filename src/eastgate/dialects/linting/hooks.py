@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Generic, TypeVar
 
+from eastgate.basics.diagnostics import Code
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Target
-from eastgate.diagnostics import Code
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linting.context import Check
 from eastgate.ir import Attachment, Layer, PolicyRef, Predicate, Rule
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, Attribute
-from eastgate.records import dataclass
 from eastgate.settings import Settings
 
 P = TypeVar("P", bound=Policy)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from eastgate.caching import SizedCache
-from eastgate.diagnostics import Reporter
-from eastgate.diagnostics.spans import SourceText, Span
-from eastgate.manifests.document import Stretch
-from eastgate.manifests.json.nodes import read_json_nodes
-from eastgate.manifests.node import Node
-from eastgate.manifests.text import DecodedText
+from eastgate.basics.caching import SizedCache
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics.spans import SourceText, Span
+from eastgate.reading.manifests.document import Stretch
+from eastgate.reading.manifests.json.nodes import read_json_nodes
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.text import DecodedText
 
 _ROOTS: SizedCache[Span, Node] = SizedCache(1 << 20)  # characters
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from eastgate.diagnostics import did_you_mean
+from eastgate.basics.diagnostics import did_you_mean
 
 _MOST = 300
 

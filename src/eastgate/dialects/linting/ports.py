@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import Workload
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linting import codes
 from eastgate.dialects.linting.context import Workloads, enumerated

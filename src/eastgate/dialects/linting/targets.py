@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linting import codes, locating
 from eastgate.dialects.linting.findings import Finding

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import Target
 from eastgate.cluster.points import Direction
-from eastgate.diagnostics import Reporter
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
 from eastgate.dialects.network import codes
 from eastgate.dialects.network.locate import locate_pods, locate_subject
@@ -21,9 +21,9 @@ from eastgate.dialects.network.settings import NetworkSettings
 from eastgate.dialects.network.status import conditions
 from eastgate.dialects.network.words import WORDS
 from eastgate.ir import Attachment, Layer
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
 if TYPE_CHECKING:

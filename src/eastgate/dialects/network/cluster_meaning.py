@@ -13,8 +13,8 @@ from eastgate.dialects.network.model import NetworkPolicy, NetworkRule, NetworkT
 from eastgate.dialects.network.rules import Restriction, make_rule
 from eastgate.dialects.network.values import strict_network_of
 from eastgate.ir import Effect, PolicyRef, Predicate
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 
 _PEERS = {Direction.INGRESS: "from", Direction.EGRESS: "to"}

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from eastgate.basics.diagnostics import Code
+from eastgate.basics.records import dataclass
 from eastgate.cluster.resources import resource
-from eastgate.diagnostics import Code
 from eastgate.dialects.network import codes, validation
 from eastgate.dialects.network.shapes import PROTOCOL, SELECTOR
-from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
-from eastgate.manifests.shapes.constraints import all_of
-from eastgate.records import dataclass
+from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
+from eastgate.reading.manifests.shapes.constraints import all_of
 from eastgate.settings import Settings
 
 Shape = Record[Settings]

@@ -1,6 +1,6 @@
 """Codes of what API servers refuse in network policies, and of what they take for something else."""
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
 
 EMPTY_PEER = Code(
     "EG2201",

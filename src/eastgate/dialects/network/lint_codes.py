@@ -1,6 +1,6 @@
 """Codes of findings about network policies: valid, and probably not what the author meant."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 NO_PEER = Code(
     "EG6301",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import PodsAcross, Workload, World
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.dialects.linting.codes import PORT_NOT_EXPOSED
 from eastgate.dialects.linting.nearest import nearest_name

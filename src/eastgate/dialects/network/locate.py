@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from eastgate.cluster import Everything, PodsAcross, PodsMatching, Target
+from eastgate.cluster.unread.locating import content_of, selector_in
 from eastgate.ir.labels import Selector
-from eastgate.manifests import Document
-from eastgate.unread.locating import content_of, selector_in
+from eastgate.reading.manifests import Document
 
 
 def locate_pods(document: Document) -> tuple[Target, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction
 from eastgate.dialects.network.values import Network
@@ -24,7 +25,6 @@ from eastgate.ir.attributes import (
     Attribute,
 )
 from eastgate.ir.labels import Selector
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

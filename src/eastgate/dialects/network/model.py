@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Direction
 from eastgate.cluster.targets import Target
-from eastgate.diagnostics.spans import Span
 from eastgate.ir import Origin, PolicyRef, Predicate, Rule, Step
-from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from eastgate.dialects.network.lowering import PortItem

@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Direction
 from eastgate.dialects.network.settings import NetworkEnforcement
 from eastgate.ir import Placement, RuleKind, Site
-from eastgate.records import dataclass
 
 PLACEMENTS = {direction: Placement(Site.NETWORK, direction) for direction in Direction}
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from eastgate.diagnostics import Reporter
+from eastgate.basics.diagnostics import Reporter
 from eastgate.dialects.base import Read, reader
 from eastgate.dialects.network import cluster_meaning, cluster_shapes, meaning, shapes
 from eastgate.dialects.network.model import NetworkPolicy
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.manifests.nulls import drop_nulls
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.nulls import drop_nulls
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
 _FORMS: Final[dict[str, tuple[Record[Settings], Callable[[Document, Node, Settings], NetworkPolicy]]]] = {

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Direction
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.network.lowering import PEERS, PORTS, PortItem, on_ports
 from eastgate.dialects.network.model import NetworkRule, Peer
 from eastgate.ir import ALWAYS, Effect, Origin, PolicyRef, Predicate, Rule, Step, all_of, any_of
 from eastgate.ir.attributes import Attribute
-from eastgate.manifests.node import Node
-from eastgate.records import dataclass
+from eastgate.reading.manifests.node import Node
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from eastgate.cluster.resources import label_selector, resource
 from eastgate.dialects.network import codes, validation
-from eastgate.manifests.shapes import Anything, Choice, Field, ListOf, Record, Text, Whole
+from eastgate.reading.manifests.shapes import Anything, Choice, Field, ListOf, Record, Text, Whole
 from eastgate.settings import Settings
 
 Shape = Record[Settings]

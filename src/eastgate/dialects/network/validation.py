@@ -13,8 +13,8 @@ from eastgate.dialects.network.values import (
     strict_network_of,
 )
 from eastgate.ir.addresses import mapped_problem
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Check, enumerated, quoted
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Check, enumerated, quoted
 from eastgate.settings import Settings
 
 Checking = Check[Settings]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from eastgate.basics.regexes import regex
 from eastgate.ir.addresses import Network, parse_network
-from eastgate.regexes import regex
 
 __all__ = ["Network", "domain_pattern_problem", "network_of", "port_name_problem", "strict_network_of"]
 

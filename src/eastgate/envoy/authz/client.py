@@ -11,7 +11,7 @@ import grpc
 from envoy.config.core.v3.base_pb2 import HeaderValueOption
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 _CHECK: Final = "/envoy.service.auth.v3.Authorization/Check"
 _ACTION = HeaderValueOption.HeaderAppendAction

@@ -16,10 +16,10 @@ from envoy.service.auth.v3.attribute_context_pb2 import AttributeContext
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 from google.protobuf.message import DecodeError
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.authz.health import health_methods
 from eastgate.envoy.grpc.calls import CallError, GrpcStatus
 from eastgate.envoy.grpc.server import GrpcLimits, GrpcServer
-from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer

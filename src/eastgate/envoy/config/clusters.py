@@ -9,11 +9,11 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.endpoint.v3 import endpoint_pb2
 from envoy.config.route.v3 import route_pb2
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.config.inbound_port import ANY_PORT
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import ADS, Plain, filter_, message, typed
 from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, XdsResource
-from eastgate.records import dataclass
 
 ORIGINAL: Plain = {"type": "ORIGINAL_DST", "lb_policy": "CLUSTER_PROVIDED"}
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"

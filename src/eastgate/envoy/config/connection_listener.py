@@ -39,8 +39,8 @@ from eastgate.envoy.plan.combining import either
 from eastgate.envoy.plan.decisions import NOT_ENFORCED
 from eastgate.ir import ALWAYS, InNetwork, Is, Predicate
 from eastgate.ir.attributes import ADDRESS
-from eastgate.symbolic.callers import CallerCell
-from eastgate.symbolic.trees import Entry, choice, flatten
+from eastgate.ir.symbolic.callers import CallerCell
+from eastgate.ir.symbolic.trees import Entry, choice, flatten
 
 
 def connection_listener(inbound: InboundPort, plan: PortPlan) -> Any:

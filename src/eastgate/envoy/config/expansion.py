@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.plan import Node, ProxyVerdict
 from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Not, OneOf, Or, Predicate, rewrite
 from eastgate.ir.attributes import Attribute
-from eastgate.records import dataclass
 
 _FEWEST = 6  # texts that are excluded, for which it is worth it
 _MOST_TESTS = 400_000  # in all lists together

@@ -36,7 +36,7 @@ from eastgate.envoy.plan import ProxyVerdict
 from eastgate.envoy.plan.decisions import ASK
 from eastgate.envoy.plan.gateway import UNCLEAR_ROUTE, GatewayDestination, GatewayPlan
 from eastgate.envoy.server.resources import XdsResource
-from eastgate.mcp.lua import requests_lua, sessions_lua
+from eastgate.reading.mcp.lua import requests_lua, sessions_lua
 
 AUTHORIZER, TOOLS = "authorizer", "tools"  # the clusters of the authorizer: what it decides, and lists of tools
 OWN_HEADERS = "x-eastgate-"  # headers that carry what was noted to the authorizer
@@ -44,7 +44,7 @@ _ROUTE, _STEER, _ASK = "route", "steer", "ask"  # the names of filters
 LARGEST_MESSAGE = 1 << 20  # bytes
 _PATIENCE = "30s"  # with the authorizer, which waits for others
 _CEL = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
-_MCP = "eastgate.mcp"  # dynamic metadata: the id of a message, as it is written
+_MCP = "eastgate.reading.mcp"  # dynamic metadata: the id of a message, as it is written
 
 
 def gateway_filters(inbound: InboundPort) -> list[Plain]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from envoy.config.route.v3 import route_pb2
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Redirect, UrlRewrite
 from eastgate.envoy.config.clusters import (
     HTTP2,
@@ -22,7 +23,6 @@ from eastgate.envoy.config.route_filters import header_changes, redirect_action,
 from eastgate.envoy.config.typed import Plain, filter_, message, typed
 from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.envoy.server.resources import ROUTE, XdsResource
-from eastgate.records import dataclass
 
 _DESTINATION = "x-eastgate-destination"
 _NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway cannot do what the route says\n"}}

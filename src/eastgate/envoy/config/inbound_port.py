@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.records import dataclass
 
 # How long a client may take until TLS, or HTTP, is recognized; then it is taken to speak something else. A client of a
 # server that speaks first says nothing for as long, so that the wait is short where such servers usually listen: at the

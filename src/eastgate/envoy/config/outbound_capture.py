@@ -14,13 +14,13 @@ from envoy.config.listener.v3 import listener_pb2
 from envoy.extensions.matching.common_inputs.network.v3 import network_inputs_pb2
 from google.protobuf.wrappers_pb2 import StringValue
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.config.capture import listening_addresses
 from eastgate.envoy.config.clusters import ORIGINAL, cluster_resource, mutual_tls
 from eastgate.envoy.config.inbound_port import NETWORK
 from eastgate.envoy.config.packing import pack, serialize
 from eastgate.envoy.config.typed import Plain, filter_, message, typed
 from eastgate.envoy.server.resources import LISTENER, XdsResource
-from eastgate.records import dataclass
 
 OUTBOUND_CAPTURE = 15001
 _PASSED = "passed"

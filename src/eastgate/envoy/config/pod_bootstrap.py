@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.config.bootstrap import CONTROL_PLANE, assemble, http2_options
 from eastgate.envoy.config.probes import AppProbe, probe_clusters, probe_listener
 from eastgate.envoy.config.typed import Plain, filter_, typed
-from eastgate.records import dataclass
 
 _HTTP = "envoy.extensions.filters.http"
 _TOKEN, _TRUST = "token", "control-plane-trust"  # the names of secrets

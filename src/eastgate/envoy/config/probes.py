@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.config.inbound_port import HTTP, NETWORK, TIMEOUTS, UNSHARED
 from eastgate.envoy.config.typed import Plain, filter_, typed
-from eastgate.records import dataclass
 
 PROBE_PORT = 15021
 READY_PATH = "/healthz/ready"

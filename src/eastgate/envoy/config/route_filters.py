@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eastgate.cluster import GrpcRule, HeaderModifier, PathModifier, Redirect, RouteFilter, RouteRule, UrlRewrite
+from eastgate.cluster.routing import Routed
 from eastgate.envoy.config.spelling import spell_path
 from eastgate.envoy.config.typed import Plain
-from eastgate.gateway import Routed
 
 _SET, _ADD = "OVERWRITE_IF_EXISTS_OR_ADD", "APPEND_IF_EXISTS_OR_ADD"
 _RESPONSE_CODES = {

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.config.expansion import compared_texts, expand
 from eastgate.envoy.plan import Node, ProxyVerdict
 from eastgate.envoy.plan.gateway import DESTINATION
 from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, all_of, any_of
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, Attribute
-from eastgate.records import dataclass
 
 _MAPPED = (MCP_TOOL, DESTINATION, MCP_METHOD)  # attributes whose texts are compared as they are, the best first
 _FEWEST = 6  # texts for which a map is worth it

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from envoy.config.listener.v3 import listener_pb2
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.config.capture import capture_resource
 from eastgate.envoy.config.clusters import (
     SocketAddress,
@@ -23,7 +24,6 @@ from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.config.typed import ADS, filter_, message, typed
 from eastgate.envoy.plan import PortPlan
 from eastgate.envoy.server.resources import LISTENER, XdsResource
-from eastgate.records import dataclass
 
 OUTBOUND_PORT = 15001
 

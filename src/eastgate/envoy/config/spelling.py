@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from eastgate.basics.regexes import regex
 from eastgate.ir import OneOf, Prefix, Suffix
 from eastgate.ir.paths import DECODED
-from eastgate.regexes import regex
 
 _HEX = "0123456789ABCDEF"
 _ANY_HEX, _NO_HEX = "[0-9A-Fa-f]", "[^0-9A-Fa-f]"

@@ -14,10 +14,10 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.config.base64_patterns import URL_SAFE, bits, encodings
 from eastgate.envoy.config.typed import Plain, filter_, typed
 from eastgate.envoy.config.values import literal
-from eastgate.records import dataclass
 
 CARRIER = "x-eastgate-authorization"  # has the token on its way to the authorizer of a gateway
 

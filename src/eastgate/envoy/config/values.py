@@ -15,11 +15,11 @@ from envoy.config.core.v3 import base_pb2
 from envoy.extensions.filters.http.lua.v3 import lua_pb2
 from google.protobuf.message import Message
 
+from eastgate.basics.regexes import regex
 from eastgate.envoy.plan import RequestField, joint_of
 from eastgate.ir import Known, Matcher, OneOf, Prefix, Present, Suffix
 from eastgate.ir.attributes import Attribute, header, query
 from eastgate.ir.matchers import known
-from eastgate.regexes import regex
 
 ALL_KEY = "eastgate.values"  # the noted values of all fields, to decide a request again while it is open
 CLEAR = "="  # what is noted begins so, unless values could not be told apart

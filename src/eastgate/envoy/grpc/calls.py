@@ -10,6 +10,8 @@ from typing import Final
 
 from hpack import Decoder
 
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.envoy.grpc.frames import (
     RESPONSE_HEADERS,
     ErrorCode,
@@ -17,8 +19,6 @@ from eastgate.envoy.grpc.frames import (
     status_headers,
     trailers,
 )
-from eastgate.records import dataclass
-from eastgate.regexes import regex
 
 Method = Callable[[bytes], "bytes | Awaitable[bytes] | AsyncIterator[bytes]"]
 """Answers a message: at once, later, or with several messages. Raises CallError."""

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.grpc.calls import Method
 from eastgate.envoy.grpc.connection import GrpcConnection
-from eastgate.records import dataclass
 
 _LOOK: Final = 1.0  # seconds
 _ON_THEIR_WAY: Final = 0.1  # seconds that calls are answered which were made before the end was known

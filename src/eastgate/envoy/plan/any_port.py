@@ -12,8 +12,8 @@ from eastgate.envoy.plan.decisions import policy_name
 from eastgate.envoy.plan.ports import CLOSED, PortPlan, plan_port
 from eastgate.ir import Is, Layer, OneOf, PolicyRef, Present
 from eastgate.ir.attributes import PORT
+from eastgate.ir.symbolic.callers import CallerCells
 from eastgate.settings import Settings
-from eastgate.symbolic.callers import CallerCells
 
 
 def named_ports(layers: Iterable[Layer]) -> frozenset[int] | None:

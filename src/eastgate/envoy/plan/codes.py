@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
 from eastgate.ir import PolicyRef
 
 ASKS_AN_AUTHORIZER = Code(

@@ -29,7 +29,7 @@ from eastgate.ir import (
     needs_http,
 )
 from eastgate.ir.attributes import ADDRESS
-from eastgate.symbolic.trees import DecisionNode, Entry, choice, flatten, leaves
+from eastgate.ir.symbolic.trees import DecisionNode, Entry, choice, flatten, leaves
 
 _MOST_ENDS = 20_000  # of one decision written into each end of another
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.ir import Origin, Outcome, PolicyRef
-from eastgate.records import dataclass
-from eastgate.regexes import regex
-from eastgate.symbolic.trees import Tree
+from eastgate.ir.symbolic.trees import Tree
 
 UNOPPOSED_NAME = "open"  # what a proxy logs where an outcome is UNOPPOSED: no rule decided
 _ASK_NAME = "ask"  # what a proxy logs where it leaves the decision to the authorizer

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.plan.exactness import obstacle
 from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.ir import Layer, at_port
 from eastgate.ir.attributes import BACKEND
-from eastgate.records import dataclass
 
 
 class Enforcer(enum.StrEnum):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
+from eastgate.basics.regexes import regex
 from eastgate.envoy.plan.codes import NOT_A_TEST, NOT_AN_ATTRIBUTE
 from eastgate.envoy.plan.vantage import Vantage
 from eastgate.ir import Computed, Is, OneOf, Prefix, Suffix
 from eastgate.ir.attributes import Attribute
-from eastgate.regexes import regex
 
 # Envoy adds them, takes them away, or writes them otherwise, before a policy can look at them.
 _ENVOYS_HEADERS = frozenset(

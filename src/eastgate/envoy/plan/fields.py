@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import Computed, Is
 from eastgate.ir.attributes import Attribute
-from eastgate.records import dataclass
 
 UNCLEAR = "unclear-values"  # the verdict on a request whose values cannot be told apart for certain
 

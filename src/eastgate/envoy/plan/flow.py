@@ -43,11 +43,11 @@ from eastgate.ir import (
 from eastgate.ir.attributes import HOST, METHOD, PATH, PORT
 from eastgate.ir.hosts import HOST_PATTERN, is_host
 from eastgate.ir.paths import REFUSED, RESPELLED, is_refused, is_respelled, is_sensitive
-from eastgate.symbolic.callers import CALLER_ATTRIBUTES, CallerCell, CallerCells
-from eastgate.symbolic.judging import is_about_path
-from eastgate.symbolic.partial import ArmIndex, Partial
-from eastgate.symbolic.stages import is_answer
-from eastgate.symbolic.trees import choice
+from eastgate.ir.symbolic.callers import CALLER_ATTRIBUTES, CallerCell, CallerCells
+from eastgate.ir.symbolic.judging import is_about_path
+from eastgate.ir.symbolic.partial import ArmIndex, Partial
+from eastgate.ir.symbolic.stages import is_answer
+from eastgate.ir.symbolic.trees import choice
 
 Residual = Callable[[Predicate], Predicate]
 

@@ -15,10 +15,14 @@ from functools import reduce
 from hashlib import blake2b
 from typing import TypeAlias
 
+from eastgate.basics.collection import no_collection
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Cors, PathType, Redirect, RouteFilter, RouteRule, UrlRewrite, World
 from eastgate.cluster.points import DeadEnd, Point, RuleNamed
+from eastgate.cluster.routing import BackendRef, Candidate, ListenerGroup, Routed
+from eastgate.cluster.routing.hostnames import Host, named_by
+from eastgate.cluster.routing.journey import beyond, points_of, server_of
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.collection import no_collection
 from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.combining import TooManyEnds, noting, or_else, then, unread, without
 from eastgate.envoy.plan.decisions import ASK, NO_AUDIT, Node, ProxyVerdict, policy_name
@@ -27,9 +31,6 @@ from eastgate.envoy.plan.flow import ENCODED_CHARACTER, ENCODED_SLASH, Flow
 from eastgate.envoy.plan.hostnames import chooses
 from eastgate.envoy.plan.ports import CLOSED, UNOPPOSED, PortPlan, Requests
 from eastgate.envoy.plan.vantage import AT_GATEWAY
-from eastgate.gateway import BackendRef, Candidate, ListenerGroup, Routed
-from eastgate.gateway.hostnames import Host, named_by
-from eastgate.gateway.journey import beyond, points_of, server_of
 from eastgate.ir import (
     ALWAYS,
     AuthorizerName,
@@ -46,10 +47,9 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, PATH, SNI, Attribute
 from eastgate.ir.paths import comparable_path, is_sensitive
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.callers import AnonymousCell, CallerCell, CallerCells
+from eastgate.ir.symbolic.trees import choice
 from eastgate.settings import Settings
-from eastgate.symbolic.callers import AnonymousCell, CallerCell, CallerCells
-from eastgate.symbolic.trees import choice
 
 DESTINATION = Attribute("destination")  # where routing leads a request: the id of a `GatewayDestination`
 MESSAGE = Attribute("MCP message", needs_http=True)  # whether the message in a request was read

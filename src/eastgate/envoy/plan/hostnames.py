@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eastgate.gateway.hostnames import Host, comparable, named_by, specificity
+from eastgate.cluster.routing.hostnames import Host, comparable, named_by, specificity
 from eastgate.ir import Not, Predicate, all_of, any_of
 from eastgate.ir.attributes import Attribute
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Protocol
 
-from eastgate.collection import no_collection
+from eastgate.basics.collection import no_collection
+from eastgate.basics.records import dataclass
 from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.codes import TOO_LARGE, Inexpressible
 from eastgate.envoy.plan.combining import TooManyEnds, noting, or_else, then, unread
@@ -19,10 +20,9 @@ from eastgate.envoy.plan.fields import RequestField, looked_at
 from eastgate.envoy.plan.flow import Flow
 from eastgate.ir import AccountsOf, Is, Layer, PolicyRef, Refusal, is_network
 from eastgate.ir.attributes import IDENTITY, PATH
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.callers import CallerCell, CallerCells
+from eastgate.ir.symbolic.trees import leaves, map_leaves
 from eastgate.settings import Settings
-from eastgate.symbolic.callers import CallerCell, CallerCells
-from eastgate.symbolic.trees import leaves, map_leaves
 
 _MOST_TESTS = 400_000  # at one port, for all cells of callers
 _OPEN = ProxyVerdict(True, 200, UNOPPOSED_NAME)

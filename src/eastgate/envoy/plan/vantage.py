@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import Known
 from eastgate.ir.attributes import (
     ADDRESS,
@@ -19,7 +20,6 @@ from eastgate.ir.attributes import (
     SNI,
     Attribute,
 )
-from eastgate.records import dataclass
 
 _EVERYWHERE = frozenset({ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT})
 

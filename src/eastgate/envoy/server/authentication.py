@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Protocol
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 
 class AuthenticationError(Exception):

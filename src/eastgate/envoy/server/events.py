@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.server.status import ResourceRejection
-from eastgate.records import dataclass
 
 _LOG = logging.getLogger(__name__)
 

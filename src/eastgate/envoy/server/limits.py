@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 _MEGABYTE = 1024 * 1024
 

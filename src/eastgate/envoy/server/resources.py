@@ -10,7 +10,7 @@ from dataclasses import field
 from hashlib import blake2b
 from typing import Final, TypeAlias
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 _PREFIX: Final = "type.googleapis.com/"
 

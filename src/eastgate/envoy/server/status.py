@@ -19,10 +19,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.envoy.server.resources import CLUSTER, LISTENER, SECRET, VALIDATED_ONCE, ResourceKey, XdsResource
 from eastgate.envoy.server.store import Store
-from eastgate.records import dataclass
-from eastgate.regexes import regex
 
 ABSENT: Final = ""  # the version of what does not exist
 UNSURE: Final = "?"  # the version of what may have been applied or not

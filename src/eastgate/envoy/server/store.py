@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Final
 from weakref import WeakValueDictionary
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.server.resources import ORDER, ResourceKey, XdsResource
-from eastgate.records import dataclass
 
 Watcher = Callable[[frozenset[str]], None]  # gets the types that changed
 

@@ -16,13 +16,13 @@ from typing import Any, Final
 
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryResponse
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.server.limits import Limits
 from eastgate.envoy.server.resources import CLUSTER, LISTENER, ORDER, ROUTE, VALIDATED_ONCE, XdsResource
 from eastgate.envoy.server.respelling import Respell, respell
 from eastgate.envoy.server.status import ABSENT, Ledger, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.subscription import Items, PendingResponse, Subscription
-from eastgate.records import dataclass
 
 _LOG = logging.getLogger(__name__)
 _WILDCARD: Final = (CLUSTER, LISTENER)

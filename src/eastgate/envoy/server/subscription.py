@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.envoy.server.resources import VALIDATED_ONCE, XdsResource
 from eastgate.envoy.server.status import ABSENT, UNSURE, find_suspects
-from eastgate.records import dataclass
 
 Items: TypeAlias = dict[str, XdsResource | None]  # by name; None is a removal
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from eastgate.manifests.shapes import Choice, MapOf, Record
+from eastgate.reading.manifests.shapes import Choice, MapOf, Record
 from eastgate.reports.crds.kinds import Definition, Version, served
 from eastgate.reports.crds.openapi import Schema, rules_of
 from eastgate.settings import MeshMode

@@ -5,9 +5,9 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.serving import Column, Status
-from eastgate.manifests.shapes import Record
-from eastgate.records import dataclass
+from eastgate.reading.manifests.shapes import Record
 from eastgate.reports.crds.kinds import Definition, Version, served
 from eastgate.reports.crds.openapi import KEEP_UNKNOWN, Schema, SchemaContext, structural
 from eastgate.reports.crds.status import CONDITIONS, POLICY_STATUS

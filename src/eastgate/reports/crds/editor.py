@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from eastgate.manifests.shapes import Anything, Choice, Flag, ListOf, MapOf, Record, Shape, Text, Whole
-from eastgate.manifests.shapes.patterns import any_case, whole
+from eastgate.reading.manifests.shapes import Anything, Choice, Flag, ListOf, MapOf, Record, Shape, Text, Whole
+from eastgate.reading.manifests.shapes.patterns import any_case, whole
 from eastgate.reports.crds.kinds import Readable, readable
 from eastgate.reports.crds.openapi import Schema, rules_of, sentence
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects import registered
 from eastgate.dialects.base import Kind
 from eastgate.dialects.serving import AGE, Column, Served, ServedResource, Status
-from eastgate.manifests.shapes import Record
-from eastgate.records import dataclass
+from eastgate.reading.manifests.shapes import Record
 from eastgate.reports.invariants.shapes import CLUSTER_KIND
 from eastgate.reports.invariants.shapes import SERVED as STATED
 

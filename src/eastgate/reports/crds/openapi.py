@@ -17,7 +17,8 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from eastgate.manifests.shapes import (
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests.shapes import (
     Anything,
     Cel,
     Choice,
@@ -32,8 +33,7 @@ from eastgate.manifests.shapes import (
     Whole,
     enumerated,
 )
-from eastgate.manifests.shapes.patterns import any_case, whole
-from eastgate.records import dataclass
+from eastgate.reading.manifests.shapes.patterns import any_case, whole
 
 Schema = dict[str, Any]
 

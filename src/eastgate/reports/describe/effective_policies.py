@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from eastgate.api.trace_json import effective_to_json
+from eastgate.authority.trace_json import effective_to_json
 from eastgate.cluster.points import RuleNamed
 from eastgate.dialects import Policy
 from eastgate.ir import EffectivePolicy

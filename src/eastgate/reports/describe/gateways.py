@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from eastgate.cluster import Backend, Gateway, GrpcMatch, Route, RouteMatch, StreamRule
 from eastgate.cluster.points import NamedPoint, RuleNamed
+from eastgate.cluster.routing.attachment import attached_routes, distinct_listeners
+from eastgate.cluster.routing.journey import Way, through_gateway, through_route
+from eastgate.cluster.routing.model import rules_of
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.dialects import Policy
-from eastgate.gateway.attachment import attached_routes, distinct_listeners
-from eastgate.gateway.journey import Way, through_gateway, through_route
-from eastgate.gateway.model import rules_of
 from eastgate.ir import Request
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Point
-from eastgate.records import dataclass
 from eastgate.reports.columns import Line, lay_out
 
 _BOLD, _RESET = "\033[1m", "\033[0m"

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from eastgate import dialects
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload
 from eastgate.cluster.points import Direction
 from eastgate.dialects import registered
@@ -16,7 +17,6 @@ from eastgate.dialects.base import Dialect, Scene
 from eastgate.dialects.linting import enumerated
 from eastgate.dialects.modes import LayerMode, Mode
 from eastgate.ir import Placement, PolicyRef, Site
-from eastgate.records import dataclass
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.conditions import condition_text
 

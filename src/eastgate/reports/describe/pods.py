@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from eastgate.api.enforcement import PolicyEnforcement
+from eastgate.authority.enforcement import PolicyEnforcement
 from eastgate.cluster import Workload, service_account_id
 from eastgate.dialects import registered
 from eastgate.ir import OneOf
 from eastgate.ir.attributes import SERVICE
 from eastgate.ir.predicates import Is, Predicate, atoms
+from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.table import EffectiveTable, destinations_at, effective_table
 from eastgate.reach.workloads import layers_before
@@ -29,7 +30,6 @@ from eastgate.reports.describe.tables import (
     policies_on,
     span_data,
 )
-from eastgate.symbolic.partial import Facts
 
 
 def describe_pod(cluster: Cluster, workload: Workload) -> Description:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector, Workload
 from eastgate.cluster.targets import (
     BackendNamed,
@@ -26,13 +28,11 @@ from eastgate.cluster.targets import (
     RulesOfRoute,
     Target,
 )
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy, dialect_of
 from eastgate.dialects.words import NO_ACTION, DescribedRule, DescribedTarget, DescribedTier
 from eastgate.ir import Origin
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.records import dataclass
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.reports.effective.words import rule_text
 from eastgate.settings import Settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from eastgate import dialects
-from eastgate.api.trace_json import origin_to_json
+from eastgate.authority.trace_json import origin_to_json
 from eastgate.dialects import Policy
 from eastgate.dialects.base import Condition
 from eastgate.dialects.words import NO_ACTION

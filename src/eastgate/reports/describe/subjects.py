@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from eastgate.api.questions import NOT_DECLARED, QuestionError
+from eastgate.authority.questions import NOT_DECLARED, QuestionError
+from eastgate.basics.diagnostics import did_you_mean
 from eastgate.cluster import CONTROLLER_KINDS, ROUTE_KINDS
-from eastgate.diagnostics import did_you_mean
+from eastgate.cluster.unread import list_unconsidered
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.gateways import describe_backend, describe_gateway, describe_route
 from eastgate.reports.describe.model import DescribedField, Description
@@ -18,7 +19,6 @@ from eastgate.reports.describe.pods import describe_pod
 from eastgate.reports.describe.policy import describe_policy
 from eastgate.reports.describe.services import describe_service
 from eastgate.reports.kinds import UnknownKind, Word, policy_kinds, word_of
-from eastgate.unread import list_unconsidered
 
 T = TypeVar("T")
 

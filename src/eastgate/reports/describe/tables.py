@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import Workload
 from eastgate.cluster.points import NamedPoint, Point, RuleNamed
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.reach.table import EffectiveTable

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from eastgate.cluster.points import DeadEnd, Point, RuleNamed
+from eastgate.cluster.routing.journey import Way
 from eastgate.cluster.targets import RouteNamed
-from eastgate.gateway.journey import Way
 from eastgate.ir import Is, Matcher, OneOf, Request, Suffix
 from eastgate.ir.attributes import BACKEND, HOST, SNI
+from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.table import EffectiveDestination, effective_table
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.model import DescribedField, list_field
 from eastgate.reports.describe.tables import effective_field
-from eastgate.symbolic.partial import Facts
 
 _FRESH = "other--host"  # a label that nobody has
 _HOSTS = frozenset({HOST, SNI})

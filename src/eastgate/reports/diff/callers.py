@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from eastgate.ir.service_accounts import account_of
-from eastgate.reach.caller_sets import CallerSet, CallerSets
-from eastgate.reach.callers import caller_id
-from eastgate.symbolic.callers import (
+from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,
@@ -16,6 +14,8 @@ from eastgate.symbolic.callers import (
     OtherIdentities,
     OtherNames,
 )
+from eastgate.reach.caller_sets import CallerSet, CallerSets
+from eastgate.reach.callers import caller_id
 
 
 class CallerWords:

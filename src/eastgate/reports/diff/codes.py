@@ -1,6 +1,6 @@
 """The findings of a comparison."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 WIDER = Code(
     "EG6201",

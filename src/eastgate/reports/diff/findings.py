@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
 from eastgate.dialects.linting import Finding
 from eastgate.reports.diff import codes
 from eastgate.reports.diff.model import DiffReport, VerdictChange

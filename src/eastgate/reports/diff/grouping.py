@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import ALWAYS, Origin, Predicate
+from eastgate.ir.symbolic.simplify import either
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import DestinationKind, Entrance
 from eastgate.reach.differences import VerdictDifference
 from eastgate.reach.endings import Ending, Spelling
 from eastgate.reach.pairing import Pair
-from eastgate.records import dataclass
 from eastgate.reports.diff.model import ChangedPorts
-from eastgate.symbolic.simplify import either
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.diagnostics.printable import printable
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.diff.model import DiffReport, VerdictChange
 from eastgate.reports.diff.words import cause, example, requests_text, summary, unproven_text, workloads_text
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.reach.differences import DoubtReason
 from eastgate.reach.endings import Spelling
-from eastgate.records import dataclass
 
 SPELLINGS = {
     Spelling.PLAIN: "plain",

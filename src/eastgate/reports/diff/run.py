@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
+from eastgate.cluster.unread import Influence, Unread
 from eastgate.ir import ALWAYS, NEVER
 from eastgate.ir.attributes import REFUSED_PATH
-from eastgate.manifests.document import content_of
+from eastgate.ir.symbolic.partial import Facts, residual
 from eastgate.reach.destinations import DestinationKind
 from eastgate.reach.differences import AuthorityComparison, ComparisonDoubt, DoubtReason, VerdictDifference, compare
 from eastgate.reach.endings import Ending, Spelling
+from eastgate.reading.manifests.document import content_of
 from eastgate.reports.conditions import condition_text
 from eastgate.reports.diff.callers import CallerWords
 from eastgate.reports.diff.grouping import ChangeGroup, group
 from eastgate.reports.diff.model import SPELLINGS, ChangedRequests, DiffReport, SideVerdict, Unproven, VerdictChange
-from eastgate.symbolic.partial import Facts, residual
-from eastgate.unread import Influence, Unread
 
 _PROPER_PATHS = Facts({REFUSED_PATH: None})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import PodsOfAccount, World
 from eastgate.ir import (
     ALWAYS,
@@ -22,13 +23,12 @@ from eastgate.ir import (
     labels_text,
 )
 from eastgate.ir.attributes import SOURCE_LABELS, SOURCE_WORKLOAD
+from eastgate.ir.symbolic.simplify import both, either
+from eastgate.ir.symbolic.truth import truth
 from eastgate.reach.callers import CallerEntry, CallerKind
 from eastgate.reach.endings import Branch
 from eastgate.reach.table import EffectiveDestination, EffectiveTable, Row
-from eastgate.records import dataclass
 from eastgate.reports.conditions import condition_text
-from eastgate.symbolic.simplify import both, either
-from eastgate.symbolic.truth import truth
 
 
 @dataclass(frozen=True, slots=True)

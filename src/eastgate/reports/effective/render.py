@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from eastgate.api.decisions import DEAD_ENDS
-from eastgate.api.trace_json import origin_to_json
+from eastgate.authority.decisions import DEAD_ENDS
+from eastgate.authority.trace_json import origin_to_json
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import World
-from eastgate.diagnostics.spans import Span
 from eastgate.ir import ALWAYS, Origin, Site, conjuncts
+from eastgate.ir.symbolic.simplify import either
+from eastgate.ir.symbolic.trees import Entry
 from eastgate.reach.callers import CallerEntry
 from eastgate.reach.endings import Branch, Ending
 from eastgate.reach.network import Isolation
@@ -19,8 +21,6 @@ from eastgate.reports.columns import Line, Lines, columns
 from eastgate.reports.conditions import TWO_LINES, condition_text
 from eastgate.reports.effective.pods import PodRow, pod_rows
 from eastgate.reports.effective.words import callers_text, messages_text, ports_text
-from eastgate.symbolic.simplify import either
-from eastgate.symbolic.trees import Entry
 
 _MOST_CALLERS = 6  # in one row
 _MOST_ROWS = 40

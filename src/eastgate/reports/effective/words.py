@@ -18,12 +18,12 @@ from eastgate.ir import (
     mentions,
 )
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, TRANSPORT
+from eastgate.ir.symbolic.callers import CallerCell, CallerCells
+from eastgate.ir.symbolic.simplify import both
 from eastgate.reach.callers import CallerEntry, CallerKind, entry_of
 from eastgate.reach.requests import EffectiveMessage
 from eastgate.reports.conditions import condition_text, is_list, values_text
 from eastgate.settings import Settings
-from eastgate.symbolic.callers import CallerCell, CallerCells
-from eastgate.symbolic.simplify import both
 
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
 

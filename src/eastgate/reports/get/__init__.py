@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from eastgate.basics.diagnostics import did_you_mean
 from eastgate.cluster import CONTROLLER_KINDS, ROUTE_KINDS, Selector
-from eastgate.diagnostics import did_you_mean
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.get import rows
 from eastgate.reports.get.manifests import as_list, manifest

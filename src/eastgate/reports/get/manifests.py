@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from eastgate.manifests import Document
-from eastgate.manifests.node import Plain
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Plain
 
 UNKNOWN_AGE = "<unknown>"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from eastgate.diagnostics.printable import printable
-from eastgate.manifests import Document
-from eastgate.records import dataclass
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests import Document
 from eastgate.reports.columns import columns, lay_out, narrow
 from eastgate.reports.get.manifests import UNKNOWN_AGE
 

@@ -23,7 +23,7 @@ from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.dialects import Policy, dialect_of, registered
 from eastgate.dialects.modes import Mode
 from eastgate.ir import PolicyRef
-from eastgate.manifests import Document
+from eastgate.reading.manifests import Document
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.describe.policies import action_of, count_rules, level_of, targets_of, tier_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from eastgate.basics.regexes import regex
 from eastgate.cluster import Operator, Requirement, Selector
-from eastgate.regexes import regex
 
 _TERMS = regex(r",(?![^()]*\))")
 _SET = regex(r"(\S+)\s+(in|notin)\s*\(([^()]*)\)")

@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import Origin
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import DestinationKind
-from eastgate.records import dataclass
 from eastgate.reports.effective.words import ports_text
 from eastgate.reports.graph.build import Survey, node_behind
 from eastgate.reports.graph.model import AllowedWay, Bundle, Graph, GraphNode, NodeKind, Pairs, ReachVerdict

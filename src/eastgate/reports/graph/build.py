@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from eastgate.api.authority import Authority
-from eastgate.api.questions import BAD_SOURCE, NOT_DECLARED, QuestionError
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions import BAD_SOURCE, NOT_DECLARED, QuestionError
+from eastgate.basics.diagnostics import Code, did_you_mean
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload, World, service_account_id
 from eastgate.cluster.points import Point
-from eastgate.diagnostics import Code, did_you_mean
 from eastgate.ir import Between
 from eastgate.ir.spiffe import SCHEME
+from eastgate.ir.symbolic.callers import AnonymousCell, IdentityCell
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, DestinationKind
 from eastgate.reach.reachability import Reachability
-from eastgate.records import dataclass
 from eastgate.reports.graph.callers import caller_node, redundant_callers
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.reached import Reached, ReachOutcome, arrivals
 from eastgate.reports.graph.selection import GraphSelection, facts_of
 from eastgate.reports.graph.words import natural
-from eastgate.symbolic.callers import AnonymousCell, IdentityCell
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from eastgate.reach.caller_sets import CallerSet
-from eastgate.reach.callers import caller_id
-from eastgate.reach.reachability import Reachability
-from eastgate.reports.graph.model import GraphNode, NodeKind
-from eastgate.symbolic.callers import (
+from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,
@@ -18,6 +14,10 @@ from eastgate.symbolic.callers import (
     OtherIdentities,
     OtherNames,
 )
+from eastgate.reach.caller_sets import CallerSet
+from eastgate.reach.callers import caller_id
+from eastgate.reach.reachability import Reachability
+from eastgate.reports.graph.model import GraphNode, NodeKind
 
 
 def caller_node(cell: CallerCell, callers: CallerCells) -> GraphNode:

@@ -11,13 +11,13 @@ from itertools import groupby
 
 from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Not, OneOf, Or, Predicate, Present, atoms, conjuncts
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD, header
+from eastgate.ir.symbolic.partial import Facts, residual
+from eastgate.ir.symbolic.simplify import both, either, negation
+from eastgate.ir.symbolic.trees import Entry
 from eastgate.reach.endings import Branch
 from eastgate.reach.requests import EffectiveMessage, messages
 from eastgate.reports.conditions import TWO_LINES, USUAL_FACTS, condition_text
 from eastgate.reports.effective.words import messages_text
-from eastgate.symbolic.partial import Facts, residual
-from eastgate.symbolic.simplify import both, either, negation
-from eastgate.symbolic.trees import Entry
 
 SESSIONS = "MCP sessions"
 """The messages that every client of MCP needs before it can call a tool, and those that end its session."""

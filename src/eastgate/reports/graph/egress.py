@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
-from eastgate.api.questions.network import send
+from eastgate.authority.questions.network import send
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.ir import ALWAYS, NEVER, And, InNetwork, Is, Known, Layer, Not, Or, Origin, Predicate
@@ -21,17 +22,16 @@ from eastgate.ir.attributes import (
     VICINITY,
     Attribute,
 )
+from eastgate.ir.symbolic.callers import CallerCells
+from eastgate.ir.symbolic.listing import TooManyEntries
+from eastgate.ir.symbolic.partial import ArmIndex, Facts
 from eastgate.reach.endings import Branch, EnforcementPoint, fold, list_points
 from eastgate.reach.requests import port_classes
-from eastgate.records import dataclass
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.conditions import allowed_when, explain_branches
 from eastgate.reports.graph.model import ANY_ADDRESS, AllowedWay, Bundle, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.ports import ports_in, union, with_ports
 from eastgate.reports.graph.words import natural
-from eastgate.symbolic.callers import CallerCells
-from eastgate.symbolic.listing import TooManyEntries
-from eastgate.symbolic.partial import ArmIndex, Facts
 
 _ELSEWHERE: dict[Attribute, Known] = {
     DESTINATION_NAMESPACE: None,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from eastgate.api.questions.network import Sender, receive
+from eastgate.authority.questions.network import Sender, receive
 from eastgate.cluster import PodsAcross, Workload
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.ir import Is, Labelled, Origin, labels_of, labels_text
 from eastgate.ir.attributes import PORT, SOURCE_LABELS, SOURCE_NAMESPACE, Attribute
+from eastgate.ir.symbolic.cells import OTHER, cells_of_attributes
 from eastgate.reach.network import network_reach
 from eastgate.reports.cluster import effects_of
 from eastgate.reports.conditions import selector_text
@@ -19,7 +20,6 @@ from eastgate.reports.graph.model import AllowedWay, Bundle, GraphNode, NodeKind
 from eastgate.reports.graph.ports import PortSet, port_sets, union, with_ports
 from eastgate.reports.graph.reached import Reached
 from eastgate.reports.graph.words import labels_words
-from eastgate.symbolic.cells import OTHER, cells_of_attributes
 
 _Accepts = tuple[PortSet, Origin | None]  # ports, and the rule that accepts what is sent to them
 _Accepted = dict[str, frozenset[_Accepts]]  # by the labels of pods

@@ -13,7 +13,7 @@ from dataclasses import field
 from itertools import pairwise
 from textwrap import wrap
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 from eastgate.reports.graph.model import GraphNode
 from eastgate.reports.graph.picture import Picture, WayIn, caller_name, shorten
 from eastgate.reports.graph.words import short_rule

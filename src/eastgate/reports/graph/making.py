@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from eastgate.cluster.points import Direction, NetworkEnd
+from eastgate.ir.symbolic.callers import AnonymousCell
 from eastgate.reach.destinations import DestinationKind
 from eastgate.reports.cluster import effects_of
 from eastgate.reports.graph.aggregate import Grouping, count_groups, group_graph
@@ -14,7 +15,6 @@ from eastgate.reports.graph.model import Bundle, Graph, GraphNode, ReachVerdict
 from eastgate.reports.graph.pod_groups import PodRowsOfGraph
 from eastgate.reports.graph.ports import union
 from eastgate.reports.graph.reached import Reached
-from eastgate.symbolic.callers import AnonymousCell
 
 MOST_NODES = 120  # that a picture has room for
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 from eastgate.reports.graph.model import GraphNode, ReachVerdict
 from eastgate.reports.graph.picture import Picture, WayIn, caller_name, shorten
 from eastgate.reports.graph.shapes import Drawing, attribute, box, text, tooltip

@@ -10,9 +10,9 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from eastgate.api.trace_json import origin_to_json
+from eastgate.authority.trace_json import origin_to_json
+from eastgate.basics.records import dataclass
 from eastgate.ir import Origin
-from eastgate.records import dataclass
 
 
 class NodeKind(enum.StrEnum):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from eastgate.api.enforcement import inapplicable_lines
+from eastgate.authority.enforcement import inapplicable_lines
 from eastgate.cluster import Workload
 from eastgate.cluster.points import Point
+from eastgate.cluster.unread import Callers, Handling, could_change, list_unconsidered
+from eastgate.cluster.unread.model import Unread
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.graph.build import app_of
 from eastgate.reports.graph.model import Bundle, Graph, NodeKind, ReachVerdict
 from eastgate.reports.graph.words import limit, natural
-from eastgate.unread import Callers, Handling, could_change, list_unconsidered
-from eastgate.unread.model import Unread
 
 _MOST = 6  # pods that are named
 

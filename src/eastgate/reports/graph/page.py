@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from eastgate.diagnostics.printable import printable
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.graph.model import Bundle, Graph
 from eastgate.reports.graph.shapes import STYLE
 from eastgate.reports.graph.svg import draw

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import Origin
-from eastgate.records import dataclass
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.words import name_ports, natural, rule_name, sources_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.ports import PortSet, port_set_of, union

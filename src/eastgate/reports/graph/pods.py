@@ -12,16 +12,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload
 from eastgate.ir import Computed, Is, Labelled, Predicate, Prefix, atoms, labels_text, rewrite
 from eastgate.ir.attributes import ADDRESS, IDENTITY, PACKET_SOURCE, SOURCE_LABELS, SOURCE_WORKLOAD, VICINITY
 from eastgate.ir.spiffe import SCHEME
+from eastgate.ir.symbolic.callers import AccountsIn, IdentityCell
+from eastgate.ir.symbolic.partial import Facts
+from eastgate.ir.symbolic.simplify import negation
+from eastgate.ir.symbolic.trees import Entry
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Entrance
 from eastgate.reach.endings import Branch
 from eastgate.reach.network import FromOwnNode, NothingInTheWay, network_reach
 from eastgate.reach.reachability import Answer
-from eastgate.records import dataclass
 from eastgate.reports.conditions import selector_text
 from eastgate.reports.graph.build import Survey, without_rules
 from eastgate.reports.graph.conditions import narrow, within
@@ -30,10 +34,6 @@ from eastgate.reports.graph.ports import PortSet, is_subset, port_sets, union, w
 from eastgate.reports.graph.reached import Reached, ReachOutcome, outcome_of, takes
 from eastgate.reports.graph.selection import facts_of
 from eastgate.reports.graph.words import ANY_IDENTITY, ANYONE, labels_words, natural
-from eastgate.symbolic.callers import AccountsIn, IdentityCell
-from eastgate.symbolic.partial import Facts
-from eastgate.symbolic.simplify import negation
-from eastgate.symbolic.trees import Entry
 
 CLUSTER = "anyone in the cluster"
 OUTSIDE = "outside the cluster"

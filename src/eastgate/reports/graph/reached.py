@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import ALWAYS, NEVER, Between, Is, Known, OneOf, Origin, Predicate, conjuncts
 from eastgate.ir.attributes import Attribute
+from eastgate.ir.symbolic.partial import Facts, residual
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, Entrance, Passage
 from eastgate.reach.endings import Branch
 from eastgate.reach.reachability import Answer, Reachability
 from eastgate.reach.requests import EVERY_PORT
-from eastgate.records import dataclass
 from eastgate.reports.conditions import USUAL_FACTS
 from eastgate.reports.graph.conditions import explain_branches, explain_predicate, narrow, within, without
 from eastgate.reports.graph.model import AllowedWay, ReachVerdict
-from eastgate.symbolic.partial import Facts, residual
 
 _TOO_MANY = "too many conditions to list"
 _HIDDEN = "what is in HTTP, which nobody sees here"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from eastgate.diagnostics.printable import json_text
+from eastgate.basics.diagnostics.printable import json_text
 from eastgate.reports.graph.dot import to_dot
 from eastgate.reports.graph.mermaid import to_mermaid
 from eastgate.reports.graph.model import Graph

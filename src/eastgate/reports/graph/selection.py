@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from eastgate.api.questions.codes import BAD_ATTRIBUTE, QuestionError
+from eastgate.authority.questions.codes import BAD_ATTRIBUTE, QuestionError
+from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.partial import Facts
 from eastgate.reports.graph.model import GraphNode, NodeKind
 from eastgate.reports.graph.words import limit
-from eastgate.symbolic.partial import Facts
 
 _LAST_PORT = 65535
 _MOST_NAMES = 6  # of ports

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape, quoteattr
 
-from eastgate.diagnostics.printable import printable
-from eastgate.records import dataclass
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
 
 STYLE = """
 svg { font: 11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }

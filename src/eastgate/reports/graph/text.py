@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from textwrap import wrap
 
-from eastgate.diagnostics.printable import printable
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.columns import Line, Lines, columns, lay_out
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind
 from eastgate.reports.graph.words import caller_names, is_wide, limit, natural, ports_of, rule_lines, target_names

@@ -11,21 +11,21 @@ import enum
 from collections.abc import Iterator
 from dataclasses import replace
 
-from eastgate.api.authority import Authority
-from eastgate.api.trace_json import origin_to_json
+from eastgate.authority.authority import Authority
+from eastgate.authority.trace_json import origin_to_json
+from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Point
 from eastgate.ir import Layer, Origin, PolicyRef, Rule, RuleKind
+from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, Entrance, Passage
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.reachability import Answer, Reachability
 from eastgate.reach.searching import IMPOSSIBLE
-from eastgate.records import dataclass
 from eastgate.reports.columns import Line, columns, lay_out
 from eastgate.reports.graph.conditions import allowed_when
 from eastgate.reports.graph.leaving_out import RuleKey, key_of, leave_out
 from eastgate.reports.graph.words import limit, rule_lines
-from eastgate.symbolic.witnesses import GaveUp, witness
 
 _MOST = 4  # rules that are named in the place of one
 _AUTHORED = frozenset({RuleKind.LISTED, RuleKind.SCHEME})

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from eastgate.basics.regexes import regex
 from eastgate.ir import Origin, labels_of
-from eastgate.regexes import regex
+from eastgate.ir.symbolic.cells import OTHER
 from eastgate.reports.effective.words import ports_text
 from eastgate.reports.graph.model import Bundle, Graph, NodeKind
-from eastgate.symbolic.cells import OTHER
 
 ANYONE = "anyone"
 ANY_IDENTITY = "any identity"

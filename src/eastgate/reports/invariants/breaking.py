@@ -11,13 +11,18 @@ from contextlib import ExitStack
 from itertools import chain
 from types import MappingProxyType
 
-from eastgate.api.authority import Authority
-from eastgate.api.questions import QuestionError
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions import QuestionError
+from eastgate.basics.records import dataclass
 from eastgate.cluster import ROUTE_KINDS, PodNamed, PodsMatching, PodsOfAccount, PodsOfService, PodsOwnedBy, Target
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import HostNamed, RulesOfGateway, RulesOfRoute
 from eastgate.ir import NEVER, Predicate, Request, authorizers_in
 from eastgate.ir.attributes import METHOD, PATH, SOURCE_LABELS, Attribute
+from eastgate.ir.symbolic.partial import Facts, residual
+from eastgate.ir.symbolic.simplify import both
+from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.witnesses import GaveUp, pick_values
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, Entrance
 from eastgate.reach.differences import (
@@ -33,7 +38,6 @@ from eastgate.reach.endings import OPEN, Spelling
 from eastgate.reach.pairing import Pair, differing_objects, go_on
 from eastgate.reach.reachability import Reachability
 from eastgate.reach.searching import Witness, witnesses
-from eastgate.records import dataclass
 from eastgate.reports.invariants.callers import CallerTest, TooManyLabels
 from eastgate.reports.invariants.covering import Covered, OwnAccess, cover_destinations, covers_of, find_missing
 from eastgate.reports.invariants.future import ImaginedPod, imagine
@@ -41,10 +45,6 @@ from eastgate.reports.invariants.labels import TooManyLabellings
 from eastgate.reports.invariants.model import Statement
 from eastgate.reports.invariants.proving import Counterexample, StatementProof, StatementStanding, prove
 from eastgate.reports.invariants.requests import requests_at
-from eastgate.symbolic.partial import Facts, residual
-from eastgate.symbolic.simplify import both
-from eastgate.symbolic.truth import truth
-from eastgate.symbolic.witnesses import GaveUp, pick_values
 
 _ABOUT_NO_PODS = (NamedPoint, HostNamed, RulesOfGateway, RulesOfRoute)
 _IN_A_NAMESPACE = (PodsMatching, PodNamed, PodsOfAccount, PodsOfService, PodsOwnedBy)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import product
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload, World, account_of
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.ir import ALWAYS, NEVER, Is, Labelled, OneOf, Predicate, Prefix, mentions
@@ -22,10 +23,7 @@ from eastgate.ir.attributes import IDENTITY, SOURCE_LABELS, SOURCE_WORKLOAD
 from eastgate.ir.labels import Selector
 from eastgate.ir.service_accounts import service_account_id
 from eastgate.ir.spiffe import SCHEME, trust_domain_of
-from eastgate.reach.caller_sets import CallerSet, CallerSets
-from eastgate.records import dataclass
-from eastgate.reports.invariants.model import ALL_ACCOUNTS, CallerGroup, CallerSelector, Statement
-from eastgate.symbolic.callers import (
+from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,
@@ -36,7 +34,9 @@ from eastgate.symbolic.callers import (
     OtherIdentities,
     OtherNames,
 )
-from eastgate.symbolic.simplify import both, either, negation
+from eastgate.ir.symbolic.simplify import both, either, negation
+from eastgate.reach.caller_sets import CallerSet, CallerSets
+from eastgate.reports.invariants.model import ALL_ACCOUNTS, CallerGroup, CallerSelector, Statement
 
 Labels = Mapping[str, str]
 _OTHER = "any-other"  # a value of a label that no selector names

@@ -1,6 +1,6 @@
 """Codes of what is wrong with an Invariant."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 ONE_STATEMENT = Code(
     "EG0310",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from eastgate.basics.diagnostics import Diagnostic, did_you_mean
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Service, World
-from eastgate.diagnostics import Diagnostic, did_you_mean
 from eastgate.ir.attributes import VICINITY
 from eastgate.ir.labels import Selector
 from eastgate.reach.destinations import Destination, DestinationKind, Entrance
 from eastgate.reach.reachability import Reachability
-from eastgate.records import dataclass
 from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.future import Cover
 from eastgate.reports.invariants.model import Named, Statement

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
-from eastgate.api.authority import Authority
+from eastgate.authority.authority import Authority
+from eastgate.basics.records import dataclass
 from eastgate.cluster import (
     ContainerPort,
     Namespace,
@@ -32,10 +33,9 @@ from eastgate.cluster.targets import HostNamed
 from eastgate.ir import Is, Labelled
 from eastgate.ir.attributes import SOURCE_LABELS, SOURCE_NAMESPACE, Attribute
 from eastgate.ir.labels import Operator, Requirement, Selector
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.cells import OTHER as UNNAMED
 from eastgate.reports.invariants.labels import OTHER, Labelling, TooManyLabellings, labellings, terms_of
 from eastgate.reports.invariants.model import CallerSelector
-from eastgate.symbolic.cells import OTHER as UNNAMED
 
 _MOST_IN_A_NAMESPACE = 4_096
 _MOST = 20_000

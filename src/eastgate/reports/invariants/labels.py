@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from eastgate.basics.records import dataclass
 from eastgate.ir.labels import Operator, Requirement, Selector
-from eastgate.records import dataclass
 
 OTHER = "any-other"
 """A value that no selector names."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from eastgate.diagnostics.spans import Span
-from eastgate.manifests import Document, Node
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.reading.manifests import Document, Node
 
 
 def field_path(document: Document, span: Span) -> str | None:

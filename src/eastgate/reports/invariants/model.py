@@ -6,10 +6,10 @@ import enum
 from collections.abc import Mapping
 from dataclasses import field
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.question import Question
-from eastgate.diagnostics.spans import Span
 from eastgate.ir.labels import Selector
-from eastgate.records import dataclass
 
 ALL_ACCOUNTS = "*"
 """In the place of the name of a service account: all of its namespace."""

@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.basics.records import dataclass
 from eastgate.ir import PolicyRef
-from eastgate.manifests import read_nodes_text
-from eastgate.manifests.shapes import Check, check
-from eastgate.records import dataclass
+from eastgate.reading.manifests import read_nodes_text
+from eastgate.reading.manifests.shapes import Check, check
 from eastgate.reports.invariants.model import Statement
 from eastgate.reports.invariants.read import statement_of
 from eastgate.reports.invariants.shapes import CLUSTER_KIND, KINDS, SERVED, check_namespace

@@ -9,24 +9,28 @@ from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
-from eastgate.api.questions import QuestionError
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
+from eastgate.authority.questions import QuestionError
+from eastgate.basics.collection import no_collection
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.records import dataclass
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Point
 from eastgate.cluster.question import Question
 from eastgate.cluster.targets import BackendNamed, RouteNamed
-from eastgate.collection import no_collection
-from eastgate.diagnostics import Diagnostic
+from eastgate.cluster.unread import Callers as UnreadCallers
+from eastgate.cluster.unread import Handling, could_change, list_unconsidered
 from eastgate.ir import authorizers_in
 from eastgate.ir.attributes import PATH, SENT_PATH, SOURCE_LABELS, SOURCE_WORKLOAD
 from eastgate.ir.labels import Selector, labels_of
+from eastgate.ir.symbolic.simplify import both
+from eastgate.ir.symbolic.witnesses import GaveUp
 from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reach.destinations import DestinationKind
 from eastgate.reach.questions import question_of
 from eastgate.reach.reachability import Reachability
 from eastgate.reach.searching import Witness, witnesses
-from eastgate.records import dataclass
 from eastgate.reports.explain import explain_rule
 from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.callers import CallerTest, TooManyLabels
@@ -43,10 +47,6 @@ from eastgate.reports.invariants.labels import TooManyLabellings
 from eastgate.reports.invariants.locating import field_path
 from eastgate.reports.invariants.model import Statement
 from eastgate.reports.invariants.requests import requests_at, spelled_path
-from eastgate.symbolic.simplify import both
-from eastgate.symbolic.witnesses import GaveUp
-from eastgate.unread import Callers as UnreadCallers
-from eastgate.unread import Handling, could_change, list_unconsidered
 
 _MOST_CANDIDATES = 64  # requests to workloads that do not exist, of which the engine is asked one by one
 _TOO_MANY_LABELS = (

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.question import Question
 from eastgate.cluster.resources import selector_of
-from eastgate.diagnostics.spans import Span
 from eastgate.ir.labels import Selector
 from eastgate.ir.spiffe import SCHEME
-from eastgate.manifests import Node
+from eastgate.reading.manifests import Node
 from eastgate.reports.invariants.model import (
     ALL_ACCOUNTS,
     CallerGroup,

@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
-from eastgate.api.reading import DocumentSource
+from eastgate.authority.reading import DocumentSource
+from eastgate.basics.records import dataclass
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.question import Question
-from eastgate.manifests import Node
-from eastgate.records import dataclass
+from eastgate.cluster.unread import Handling
+from eastgate.reading.manifests import Node
 from eastgate.reports.invariants.future import ImaginedPod
 from eastgate.reports.invariants.model import Quantifier, Statement
 from eastgate.reports.invariants.proving import Counterexample, StatementFinding, StatementStanding
 from eastgate.settings import Settings
-from eastgate.unread import Handling
 
 _BROKEN = {
     Quantifier.NEVER: "a request that must never be allowed is",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from eastgate.basics.regexes import regex
 from eastgate.ir import (
     InNetwork,
     Is,
@@ -37,14 +38,13 @@ from eastgate.ir.attributes import (
     Attribute,
 )
 from eastgate.ir.paths import any_path, comparable_path, comparable_prefix
+from eastgate.ir.symbolic.cells import OTHER
+from eastgate.ir.symbolic.stages import answer_attribute
+from eastgate.ir.symbolic.truth import truth
 from eastgate.reach.destinations import Entrance
 from eastgate.reach.possible import possible_at
-from eastgate.regexes import regex
 from eastgate.reports.invariants.covering import OwnAccess
 from eastgate.reports.invariants.model import Quantifier, RequestSelector, Statement
-from eastgate.symbolic.cells import OTHER
-from eastgate.symbolic.stages import answer_attribute
-from eastgate.symbolic.truth import truth
 
 _CALL = "tools/call"
 _PLAIN = regex(r"[-A-Za-z0-9._~/]*")  # what every spelling of a path has as it is

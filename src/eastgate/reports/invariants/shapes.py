@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from eastgate.basics.regexes import regex
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
 from eastgate.cluster.resources import label_selector, resource
 from eastgate.ir.hosts import comparable_host, is_host
 from eastgate.ir.paths import path_problem
 from eastgate.ir.spiffe import SCHEME, spiffe_problem, trust_domain_problem
-from eastgate.manifests import Node
-from eastgate.manifests.shapes import (
+from eastgate.reading.manifests import Node
+from eastgate.reading.manifests.shapes import (
     Check,
     Choice,
     Field,
@@ -23,8 +24,7 @@ from eastgate.manifests.shapes import (
     enumerated,
     quoted,
 )
-from eastgate.mcp.messages import NAMED
-from eastgate.regexes import regex
+from eastgate.reading.mcp.messages import NAMED
 from eastgate.reports.invariants import codes
 from eastgate.reports.invariants.model import ALL_ACCOUNTS, Quantifier
 

@@ -11,8 +11,8 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.linting import Finding
-from eastgate.records import dataclass
 
 _VERSION = 1
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from eastgate.basics.records import dataclass
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.ir import Chain, Effect, FirstMatch, Is, Layer, Placement, Request, Rule, Stage, Step, rules_of
 from eastgate.ir.attributes import PORT, Attribute
-from eastgate.records import dataclass
-from eastgate.symbolic.cells import ports_named
-from eastgate.symbolic.stages import Arm, Move, order_stage
-from eastgate.symbolic.witnesses import complete_with_others, find_denied
+from eastgate.ir.symbolic.cells import ports_named
+from eastgate.ir.symbolic.stages import Arm, Move, order_stage
+from eastgate.ir.symbolic.witnesses import complete_with_others, find_denied
 
 _EFFECTS = {
     Move.ACCEPT: Effect.ACCEPT,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eastgate.api.questions import Question
+from eastgate.authority.questions import Question
 from eastgate.dialects.linting import Group, GroupDecider
 from eastgate.ir import Chain, Layer, Predicate, Request
+from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reports.lint.inventory import PolicyInventory
 from eastgate.reports.lint.possible import can_allow, chains_for
 from eastgate.reports.lint.samples import sources
 from eastgate.reports.lint.solving import is_possible
 from eastgate.settings import Settings
-from eastgate.symbolic.witnesses import GaveUp, witness
 
 
 class CheckContext(PolicyInventory):

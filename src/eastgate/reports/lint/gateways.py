@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.api.questions import Question
+from eastgate.authority.questions import Question
 from eastgate.cluster import GATEWAY_GROUP, BackendNamed, Gateway, GatewayNamed, Route, RouteNamed
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.points import NamedPoint
+from eastgate.cluster.routing.model import rules_of
 from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute, Target
 from eastgate.dialects.linting import Finding, codes, enumerated, locating, subject_of
-from eastgate.gateway.model import rules_of
 from eastgate.reports.lint.inventory import PolicyInventory
 
 

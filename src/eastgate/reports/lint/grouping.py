@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.linting import Finding, enumerated
-from eastgate.records import dataclass
 
 _MOST_OF_ONE_CODE: Final = 10
 _MOST_PLACES: Final = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
 from eastgate.dialects import Policy, dialect_of, registered
 from eastgate.dialects.base import Dialect, Scene
 from eastgate.dialects.linting import Check, Linting, ReadingChoice, Statements, codes

@@ -12,12 +12,12 @@ from functools import cached_property
 from typing import Any
 
 from eastgate import dialects
-from eastgate.api.authority import Authority
-from eastgate.api.questions import Question
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions import Question
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import GATEWAY_GROUP, Workload, World
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
 from eastgate.dialects.base import Dialect
 from eastgate.dialects.linting import Group

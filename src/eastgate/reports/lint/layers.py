@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from eastgate.api.questions import Question
+from eastgate.authority.questions import Question
 from eastgate.cluster import service_account_id
 from eastgate.dialects.linting import Finding, codes, enumerated
 from eastgate.ir import Chain, Layer, Request, Rule
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT
+from eastgate.ir.symbolic.stages import allow_lists
+from eastgate.ir.symbolic.truth import truth
 from eastgate.reports.lint.hooks import dialects_by_layer
 from eastgate.reports.lint.inventory import Group, PolicyInventory
 from eastgate.reports.lint.possible import can_allow, chains_for
 from eastgate.reports.lint.statements import Caller, callers_in
-from eastgate.symbolic.stages import allow_lists
-from eastgate.symbolic.truth import truth
 
 _MOST_RULES = 200  # of one layer
 

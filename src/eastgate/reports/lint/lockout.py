@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.api.questions import Question
+from eastgate.authority.questions import Question
 from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.ir import Chain, Effect, Layer, Request
 from eastgate.ir.attributes import PORT
+from eastgate.ir.symbolic.stages import allow_lists
+from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reports.lint.chains import Analysis, rules_in
 from eastgate.reports.lint.hooks import policies_to_blame
 from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory
 from eastgate.reports.lint.possible import admits_clients, chains_for
-from eastgate.symbolic.stages import allow_lists
-from eastgate.symbolic.witnesses import GaveUp, witness
 
 
 def find_closed_points(inventory: PolicyInventory) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.ir import Chain, Layer, Request, Rule, RuleKind
-from eastgate.symbolic.judging import possible_chains, possible_outcomes
+from eastgate.ir.symbolic.judging import possible_chains, possible_outcomes
 
 
 def chains_for(layer: Layer, request: Request) -> list[Chain]:

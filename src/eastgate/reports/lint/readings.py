@@ -10,10 +10,11 @@ from dataclasses import field, replace
 from itertools import product
 from typing import Any
 
-from eastgate.api.auditing import Audited, Would, audited_by
-from eastgate.api.crossings import derivations_of, looked_at_by
-from eastgate.api.questions import Question, QuestionError
-from eastgate.api.questions.derived import derive_values, derived_among
+from eastgate.authority.auditing import Audited, Would, audited_by
+from eastgate.authority.crossings import derivations_of, looked_at_by
+from eastgate.authority.questions import Question, QuestionError
+from eastgate.authority.questions.derived import derive_values, derived_among
+from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
 from eastgate.dialects import dialect_of
 from eastgate.dialects.linting import Finding, ReadingChoice, codes, enumerated, locating
@@ -21,7 +22,6 @@ from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.ir import Known, Layer, PolicyRef, Request, ask_authorizers, authorizers_in, in_force
 from eastgate.ir.attributes import ADDRESS, PORT, Attribute
-from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import readings_at
 from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory
 from eastgate.reports.lint.samples import sample_questions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from eastgate.diagnostics import Severity
-from eastgate.diagnostics.printable import printable
+from eastgate.basics.diagnostics import Severity
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.dialects.linting import Finding
 from eastgate.reports.lint.baseline import fingerprint
 from eastgate.reports.lint.grouping import FindingGroup, group_findings, singly

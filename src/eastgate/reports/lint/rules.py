@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects.linting import EmptyList, Finding, codes, locating
 from eastgate.dialects.linting.ports import unexposed_ports as unexposed
 from eastgate.ir import And, Computed, Is, Not, OneOf, Or, Predicate, Rule, atoms
 from eastgate.ir.attributes import PORT
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 from eastgate.reports.conditions import TWO_LINES, condition_text
 from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Policy, PolicyInventory

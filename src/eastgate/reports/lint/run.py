@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from eastgate.api.authority import Authority
-from eastgate.api.config import LintIgnore
-from eastgate.api.reading import Manifests
-from eastgate.collection import no_collection
+from eastgate.authority.authority import Authority
+from eastgate.authority.config import LintIgnore
+from eastgate.authority.reading import Manifests
+from eastgate.basics.collection import no_collection
+from eastgate.cluster.unread import diagnose_unread
 from eastgate.dialects.linting import Finding
 from eastgate.reports.lint.checks import CHECKS
 from eastgate.reports.lint.context import CheckContext
 from eastgate.reports.lint.hooks import own_checks
 from eastgate.reports.lint.inventory import PolicyInventory
 from eastgate.reports.lint.suppression import drop_suppressed
-from eastgate.unread import diagnose_unread
 
 
 def lint(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from eastgate.api.questions import Arrival, Question, QuestionError, arrivals
+from eastgate.authority.questions import Arrival, Question, QuestionError, arrivals
 from eastgate.ir import Is, OneOf, Prefix, Rule, atoms, in_force, rules_of
 from eastgate.ir.attributes import MCP_TOOL, METHOD, PATH, PATHS, PORT, Attribute
 from eastgate.reports.lint.inventory import Group, PolicyInventory

@@ -10,8 +10,8 @@ from pathlib import PurePath
 from urllib.parse import quote
 
 from eastgate._version import __version__
-from eastgate.diagnostics import Code, Severity
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics import Code, Severity
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects.linting import Finding
 from eastgate.reports.lint.baseline import BaselineComparison, fingerprint
 from eastgate.reports.lint.hooks import lint_codes

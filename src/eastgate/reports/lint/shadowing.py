@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.linting import Fallback, Finding, codes
 from eastgate.ir import Derived, PolicyRef, Rule, RuleKind
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reports.lint.chains import Analysis, ChainRule, rules_in
 from eastgate.reports.lint.hooks import linting_of
 from eastgate.reports.lint.inventory import Group, PolicyInventory
-from eastgate.symbolic.witnesses import GaveUp, witness
 
 RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from eastgate.ir import Not, Or, Predicate, all_of, any_of, conjuncts, mentions
 from eastgate.ir.attributes import MCP_METHOD, METHOD
+from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reach.searching import BODILESS
-from eastgate.symbolic.witnesses import GaveUp, witness
 
 
 def is_possible(wanted: Predicate) -> bool:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.ir import AccountsOf, Is, OneOf, Predicate, Suffix, atoms
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.service_accounts import account_of
 from eastgate.ir.spiffe import SCHEME, trust_domain_of
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.names import parse_account_name
 from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Policy
 from eastgate.settings import Settings
-from eastgate.symbolic.names import parse_account_name
 
 
 @dataclass(frozen=True, slots=True)

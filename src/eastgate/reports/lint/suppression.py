@@ -18,13 +18,13 @@ from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from eastgate.api.config import LintIgnore
+from eastgate.authority.config import LintIgnore
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.basics.diagnostics.spans import SourceText, Span
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.cluster.gateways import BACKEND_KINDS
-from eastgate.diagnostics import did_you_mean
-from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.dialects.linting import Finding, codes, locating
-from eastgate.records import dataclass
-from eastgate.regexes import regex
 from eastgate.reports.lint.hooks import lint_codes
 from eastgate.reports.lint.inventory import PolicyInventory
 

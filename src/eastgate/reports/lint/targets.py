@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import assert_never
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import (
     BackendNamed,
     Everything,
@@ -24,13 +26,11 @@ from eastgate.cluster import (
     Selector,
     Target,
 )
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linting import Finding, codes, enumerated
 from eastgate.dialects.linting.nearest import nearest_name
 from eastgate.dialects.linting.system import selects_system_pods
 from eastgate.dialects.linting.targets import missing_target, target_span
 from eastgate.ir import PolicyRef
-from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Policy, PolicyInventory
 from eastgate.reports.lint.labels import Selecting, find_misspelt_labels, suggest_labels

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 
-from eastgate.api.decisions import Decision
+from eastgate.authority.decisions import Decision
+from eastgate.basics.records import dataclass
 from eastgate.dialects import Policy
 from eastgate.ir import Origin
-from eastgate.records import dataclass
 
 Key = tuple[str, int, str]
 

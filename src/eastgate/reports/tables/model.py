@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 
-from eastgate.api.questions import Question
-from eastgate.api.reading import DocumentSource
-from eastgate.diagnostics.spans import Span
-from eastgate.manifests import ANYWHERE, Bounds, Node
-from eastgate.records import dataclass
+from eastgate.authority.questions import Question
+from eastgate.authority.reading import DocumentSource
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
+from eastgate.cluster.unread import Handling
+from eastgate.reading.manifests import ANYWHERE, Bounds, Node
 from eastgate.reports.invariants import Statement
 from eastgate.settings import Settings
-from eastgate.unread import Handling
 
 
 @dataclass(frozen=True, slots=True)

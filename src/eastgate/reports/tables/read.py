@@ -8,14 +8,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from eastgate.api.questions import Question
-from eastgate.api.reading import DocumentSource
-from eastgate.diagnostics import Code, Diagnostic, Reporter, did_you_mean
-from eastgate.diagnostics.spans import SourceText, Span
-from eastgate.manifests import ANYWHERE, Bounds, around, files_of, read_nodes
-from eastgate.manifests.node import Node, Plain
-from eastgate.manifests.shapes import Check, check
-from eastgate.regexes import regex
+from eastgate.authority.questions import Question
+from eastgate.authority.reading import DocumentSource
+from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, did_you_mean
+from eastgate.basics.diagnostics.spans import SourceText, Span
+from eastgate.basics.regexes import regex
+from eastgate.cluster.unread import Handling
+from eastgate.reading.manifests import ANYWHERE, Bounds, around, files_of, read_nodes
+from eastgate.reading.manifests.node import Node, Plain
+from eastgate.reading.manifests.shapes import Check, check
 from eastgate.reports.invariants.model import Quantifier
 from eastgate.reports.invariants.read import statement_of
 from eastgate.reports.invariants.shapes import KIND as INVARIANT
@@ -24,7 +25,6 @@ from eastgate.reports.invariants.shapes import check_namespace
 from eastgate.reports.tables.model import Case, Rejection, Table
 from eastgate.reports.tables.shapes import API_VERSION, KIND, SHAPES
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
-from eastgate.unread import Handling
 
 NO_TABLES = Code("EG0302", "no tables", "A run in which nothing is tested must not look like one in which all is well.")
 NOT_A_TABLE = Code(

@@ -6,13 +6,13 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from itertools import groupby
 
-from eastgate.api.trace_json import origin_to_json
-from eastgate.diagnostics.printable import printable
+from eastgate.authority.trace_json import origin_to_json
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.cluster.unread import Handling, describe_unconsidered
 from eastgate.reports.explain import explain_rule
 from eastgate.reports.invariants.report import StatementReading, command, finding_to_json, lines
 from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.run import Result, Run
-from eastgate.unread import Handling, describe_unconsidered
 
 _GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"
 

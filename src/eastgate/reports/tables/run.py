@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
-from eastgate.api.questions import QuestionError
-from eastgate.api.reading import Manifests, read_documents, read_manifests, sort_documents
-from eastgate.api.spelling import KnownNames
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
+from eastgate.authority.questions import QuestionError
+from eastgate.authority.reading import Manifests, read_documents, read_manifests, sort_documents
+from eastgate.authority.spelling import KnownNames
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.question import Question
-from eastgate.diagnostics import Diagnostic, Reporter
-from eastgate.diagnostics.spans import Span
+from eastgate.cluster.unread import Handling, describe_unconsidered
 from eastgate.dialects import reads
-from eastgate.languages.jwt import KnownKeys
-from eastgate.manifests import ANYWHERE, Bounds, Document, files_of, read_objects
-from eastgate.records import dataclass
+from eastgate.reading.jwt import KnownKeys
+from eastgate.reading.manifests import ANYWHERE, Bounds, Document, files_of, read_objects
 from eastgate.reports.invariants import Statement, StatementFinding, prove
 from eastgate.reports.invariants.report import headline
 from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.model import Case, Rejection, Table
 from eastgate.settings import Settings
-from eastgate.unread import Handling, describe_unconsidered
 
 _Shared = tuple[tuple[Path, ...], Settings, Bounds]
 

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from eastgate.cluster.resources import resource
-from eastgate.manifests import Node
-from eastgate.manifests.shapes import Anything, Check, Choice, Field, Flag, ListOf, MapOf, Record, Text, Whole, check
+from eastgate.reading.manifests import Node
+from eastgate.reading.manifests.shapes import (
+    Anything,
+    Check,
+    Choice,
+    Field,
+    Flag,
+    ListOf,
+    MapOf,
+    Record,
+    Text,
+    Whole,
+    check,
+)
 from eastgate.reports.invariants import shapes as invariants
 
 API_VERSION = "eastgate.dev/v1alpha1"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.api.questions import NOT_DECLARED, QuestionError
-from eastgate.api.questions.ends import ANONYMOUS, UNKNOWN_CALLER, Address, Gateway, Pod, Service, ServiceAccount
-from eastgate.authorizer.forwarded_certificates import identity_in
-from eastgate.authorizer.locating import GatewaysByHost
+from eastgate.authority.questions import NOT_DECLARED, QuestionError
+from eastgate.authority.questions.ends import ANONYMOUS, UNKNOWN_CALLER, Address, Gateway, Pod, Service, ServiceAccount
+from eastgate.basics.records import dataclass
 from eastgate.cluster import World, account_of
+from eastgate.control.authorizer.forwarded_certificates import identity_in
+from eastgate.control.authorizer.locating import GatewaysByHost
 from eastgate.dialects.logs import LoggedDecision, LoggedEnd
 from eastgate.ir.addresses import parse_address
-from eastgate.records import dataclass
 from eastgate.settings import Settings
 
 _GENERATED = 2  # parts of a pod's name that controllers add

@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
-from eastgate.api.questions import Question
-from eastgate.diagnostics import snippet
-from eastgate.diagnostics.printable import printable
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
+from eastgate.authority.questions import Question
+from eastgate.basics.diagnostics import snippet
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
 from eastgate.dialects.logs import LoggedDecision
 from eastgate.ir import AllowAny, Observe, Origin, Rule, rules_of
-from eastgate.records import dataclass
+from eastgate.ir.symbolic.truth import truth
 from eastgate.reports.why.ends import GivenEnds, LocatedDestination, find_called, find_caller, require_called
-from eastgate.symbolic.truth import truth
 
 Explain = Callable[[Decision, bool], str]
 """An explanation of a decision as text; in color where the second is true."""

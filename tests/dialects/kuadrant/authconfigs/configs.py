@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from eastgate.api.authority import Authority
-from eastgate.api.decisions import Decision
-from eastgate.api.reading import read_plain
+from eastgate.authority.authority import Authority
+from eastgate.authority.decisions import Decision
+from eastgate.authority.reading import read_plain
 from eastgate.cluster.question import Question
 from eastgate.settings import Settings
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.api.questions import QuestionError
-from eastgate.api.spelling import KnownNames
+from eastgate.authority.questions import QuestionError
+from eastgate.authority.spelling import KnownNames
 from eastgate.cluster import ObjectId
 from eastgate.cluster.question import Question
 from tests.dialects.kuadrant.authconfigs.configs import GROUP, ask, authority, config, servers

@@ -30,8 +30,8 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.ir import StepVerdict
 from eastgate.ir.attributes import UNKNOWN, Unknown
-from tests.languages.jwt.mint import NOW
 from tests.patience import PATIENCE
+from tests.reading.jwt.mint import NOW
 
 NAMESPACE = "shop"
 KEYS = Selector.of({"app": "shop"})

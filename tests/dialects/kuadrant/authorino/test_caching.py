@@ -23,7 +23,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     TokenReview,
 )
 from tests.dialects.kuadrant.authorino.schemes import Reply, backend, request, scheme
-from tests.languages.jwt.mint import NOW
+from tests.reading.jwt.mint import NOW
 
 
 class Clock:

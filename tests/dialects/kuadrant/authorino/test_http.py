@@ -38,8 +38,8 @@ from tests.dialects.kuadrant.authorino.schemes import (
     secret,
     trail,
 )
-from tests.languages.jwt.mint import NOW
 from tests.patience import PATIENCE
+from tests.reading.jwt.mint import NOW
 
 TOKEN = "opaque-token-of-alice"  # noqa: S105 - made up
 CLIENT = secret("client", None, clientID="us", clientSecret="t0p-s3cret")

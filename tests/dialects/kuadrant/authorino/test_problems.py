@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from eastgate.dialects.cel import CelProblem
 from eastgate.dialects.kuadrant.authorino import problems
-from eastgate.languages.cel import CelProblem
 
 
 @pytest.mark.parametrize(

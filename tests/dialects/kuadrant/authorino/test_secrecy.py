@@ -37,7 +37,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Selected,
     Where,
 )
-from eastgate.languages.jwt import KnownKeys
+from eastgate.reading.jwt import KnownKeys
 from tests.dialects.kuadrant.authorino.schemes import (
     Backend,
     Reply,
@@ -50,7 +50,7 @@ from tests.dialects.kuadrant.authorino.schemes import (
     scheme,
     secret,
 )
-from tests.languages.jwt.mint import ISSUER, keys, token
+from tests.reading.jwt.mint import ISSUER, keys, token
 
 PLANTED = {
     "key": "pl4nted+key/of=alice",

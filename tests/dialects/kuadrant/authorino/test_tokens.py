@@ -12,10 +12,10 @@ from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Services
 from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import Identity, Jwt
-from eastgate.languages.jwt import DiscoveredKeys, KnownKeys
+from eastgate.reading.jwt import DiscoveredKeys, KnownKeys
 from tests.dialects.kuadrant.authorino.schemes import request, rule, scheme, trail
-from tests.languages.jwt.issuer import running
-from tests.languages.jwt.mint import CLAIMS, ISSUER, NOW, b64, jwk, keys, pair, sealed, text, token
+from tests.reading.jwt.issuer import running
+from tests.reading.jwt.mint import CLAIMS, ISSUER, NOW, b64, jwk, keys, pair, sealed, text, token
 
 SERVICES = Services(keys=KnownKeys({ISSUER: keys("rsa", "p256")}))
 SHOP = Identity("issuer", Jwt(ISSUER, audiences=frozenset({"shop"})))

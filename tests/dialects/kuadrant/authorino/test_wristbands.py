@@ -25,7 +25,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.ir.attributes import UNKNOWN
 from tests.dialects.kuadrant.authorino.schemes import NAMESPACE, api_keys, everybody, holding, request, scheme, secret
-from tests.languages.jwt.mint import ISSUER, NOW, pair
+from tests.reading.jwt.mint import ISSUER, NOW, pair
 
 KINDS = {"ES256": "p256", "ES384": "p384", "ES512": "p521", "RS256": "rsa", "RS384": "rsa", "RS512": "rsa"}
 

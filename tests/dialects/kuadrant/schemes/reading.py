@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.schemes import AUTH_CONFIG_SPEC, read_scheme
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Check, Shape, check
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Check, Shape, check
 from eastgate.settings import Settings
 from tests.dialects.kuadrant.scheme_texts import node
 

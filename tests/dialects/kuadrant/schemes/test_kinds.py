@@ -11,7 +11,7 @@ from eastgate.dialects.kuadrant.schemes import (
     RULES,
     WHEN_PREDICATES,
 )
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 from tests.dialects.kuadrant.scheme_texts import NEW, OLD, content
 from tests.dialects.kuadrant.schemes.reading import HOSTS, config, ids, problems

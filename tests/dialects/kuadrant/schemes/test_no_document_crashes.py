@@ -9,11 +9,11 @@ import json
 
 import pytest
 
-from eastgate.diagnostics import render
+from eastgate.basics.diagnostics import render
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.dialects.kuadrant.schemes import AUTH_CONFIG_SPEC, AUTH_CONFIG_SPEC_V1BETA1, RULES, read_scheme
-from eastgate.manifests import Plain, read_text
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests import Plain, read_text
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 from tests.dialects.gep3779.test_no_document_crashes import WRONG, changed, paths
 from tests.dialects.kuadrant.scheme_texts import node

@@ -10,7 +10,7 @@ from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Services
 from eastgate.dialects.kuadrant.authorino.model import Denial, LiteralValue, Scheme
 from eastgate.dialects.kuadrant.schemes import SchemeSection, pattern_references, scheme_from
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 from tests.dialects.kuadrant.authorino.schemes import request
 from tests.dialects.kuadrant.scheme_texts import node
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio.logs.codes import CALLERS_SIDE, CUT_OFF, NO_POLICY_DECIDED
 from eastgate.dialects.istio.logs.details import cause_of
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT
 from eastgate.dialects.logs import LoggedDecision, LoggedEnd, LogLineError
 from eastgate.ir import Placement
-from eastgate.records import dataclass
-from eastgate.regexes import regex
 
 _ABSENT: Final = "-"
 _PREFIX = regex(r"\[pod/(?P<pod>[a-z0-9.-]+)/istio-proxy\] ")  # kubectl logs --prefix

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio.logs.codes import CUT_OFF, NO_POLICY_DECIDED
 from eastgate.dialects.istio.logs.details import cause_of, cause_of_name
 from eastgate.dialects.logs import LoggedDecision, LogLineError
-from eastgate.regexes import regex
 
 _DETAILS = regex(r"rbac_access_denied_matched_policy\[\S{0,600}\]|jwt_authn_access_denied\{[^}\s]{0,600}\}")
 _DEBUG = regex(r"\benforced denied, matched policy (?P<name>[^\s,]{1,600})")

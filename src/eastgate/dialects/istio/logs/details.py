@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio.model import GROUP
 from eastgate.dialects.logs import LoggedCause
 from eastgate.ir import PolicyRef
-from eastgate.regexes import regex
 
 AUTHORIZATION: Final = "AuthorizationPolicy"
 REQUEST: Final = "RequestAuthentication"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio.logs.access_log import end_at
 from eastgate.dialects.istio.logs.codes import CALLERS_SIDE, CUT_OFF, NO_POLICY_DECIDED
 from eastgate.dialects.istio.logs.details import AUTHORIZATION, PEER
@@ -13,7 +14,6 @@ from eastgate.dialects.istio.model import GROUP
 from eastgate.dialects.istio.provenance import AT_ZTUNNEL
 from eastgate.dialects.logs import LoggedCause, LoggedDecision, LoggedEnd, LogLineError
 from eastgate.ir import PolicyRef
-from eastgate.regexes import regex
 
 _LINE = regex(
     r"(?:(?P<time>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z)\s+)?(?P<level>error|warn|info|debug)\s+access\s+"

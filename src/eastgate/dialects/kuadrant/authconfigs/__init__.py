@@ -9,7 +9,7 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from eastgate.diagnostics import Reporter
+from eastgate.basics.diagnostics import Reporter
 from eastgate.dialects.base import Dialect, Kind, NameUse, reader
 from eastgate.dialects.kuadrant.authconfigs.assemble import layers
 from eastgate.dialects.kuadrant.authconfigs.locating import GROUP, locate, widen
@@ -17,9 +17,9 @@ from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.dialects.kuadrant.authconfigs.status import conditions, summary
 from eastgate.dialects.kuadrant.authconfigs.words import WORDS
 from eastgate.dialects.kuadrant.nulls import without_nulls
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
 if TYPE_CHECKING:

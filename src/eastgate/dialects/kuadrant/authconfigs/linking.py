@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster.hosts import find_host, hosts_meaning
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
-from eastgate.records import dataclass
 from eastgate.settings import Settings
 
 

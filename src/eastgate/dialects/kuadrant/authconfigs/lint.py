@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster.hosts import hosts_meaning
 from eastgate.cluster.question import Question
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authconfigs import lint_codes as codes
 from eastgate.dialects.kuadrant.authconfigs.linking import Links, link_hosts
 from eastgate.dialects.kuadrant.authconfigs.model import Policy

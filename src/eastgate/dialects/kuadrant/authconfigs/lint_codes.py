@@ -1,6 +1,6 @@
 """Codes of lint's findings about AuthConfigs."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 HOST_TAKEN = Code(
     "EG6251",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from eastgate.cluster import Everything, Target
 from eastgate.cluster.targets import HostNamed
+from eastgate.cluster.unread.locating import content_of
 from eastgate.dialects.kuadrant.hosts import ANY, index_host_problem
-from eastgate.manifests import Document
+from eastgate.reading.manifests import Document
 from eastgate.settings import Settings
-from eastgate.unread.locating import content_of
 
 GROUP = "authorino.kuadrant.io"
 

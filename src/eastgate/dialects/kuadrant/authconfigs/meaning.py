@@ -10,8 +10,8 @@ from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.dialects.kuadrant.hosts import ANY
 from eastgate.dialects.kuadrant.schemes import read_scheme
 from eastgate.ir import PolicyRef
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import HostNamed
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authconfigs.provenance import WholeScheme
 from eastgate.ir import Origin, PolicyRef
-from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.model import Scheme

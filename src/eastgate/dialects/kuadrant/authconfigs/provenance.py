@@ -6,8 +6,8 @@ import enum
 from dataclasses import field
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind
-from eastgate.records import dataclass
 
 AT_HOST = Placement(None, "authorino")
 

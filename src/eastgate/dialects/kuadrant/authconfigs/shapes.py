@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eastgate.cluster.resources import resource
 from eastgate.dialects.kuadrant.schemes import AUTH_CONFIG_SPEC, AUTH_CONFIG_SPEC_V1BETA1
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
 _ABOUT = "How callers to some hosts are recognized and authorized."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eastgate.http import split_url
+from eastgate.basics.http import split_url
 
 
 def url_problem(url: str) -> str | None:

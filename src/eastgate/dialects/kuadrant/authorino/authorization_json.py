@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, TypeAlias, cast
 from urllib.parse import unquote_to_bytes
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.credentials import masked_headers, masked_path, secret_headers
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
 from eastgate.dialects.kuadrant.authorino.gateway_attributes import gateway_attributes
@@ -19,7 +20,6 @@ from eastgate.dialects.kuadrant.authorino.model import Credentials
 from eastgate.dialects.kuadrant.authorino.paths import NAMES, Path, touched
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
-from eastgate.records import dataclass
 
 Object: TypeAlias = dict[str, object]
 

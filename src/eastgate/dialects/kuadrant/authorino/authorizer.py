@@ -12,8 +12,9 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import World
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.judgement import Judgement, StepKind
 from eastgate.dialects.kuadrant.authorino.keyring import Keyring
@@ -34,11 +35,10 @@ from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.ir import Origin, RawRequest, Refusal, Request, Ruling, RulingStep, StepVerdict, TakenOff, WouldWait
 from eastgate.ir.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
 from eastgate.ir.fields import Headers, header_values, steers_proxy
-from eastgate.records import dataclass
 from eastgate.settings import DataPlane, Settings
 
 if TYPE_CHECKING:
-    from eastgate.languages.jwt import KeySource
+    from eastgate.reading.jwt import KeySource
 
 _TOKENS = (Jwt, TokenReview, Introspection)
 _BEARING = (*_TOKENS, ApiKeys)  # identities whose credential is a secret that a request carries
@@ -72,7 +72,7 @@ class SchemeAuthorizer:
         """Evaluate the scheme for a request."""
         if raw.may_wait:
             return self._evaluate(request, raw, self.services)
-        from eastgate.languages.jwt import NotAtHand
+        from eastgate.reading.jwt import NotAtHand
 
         services = self.services.at_once
         if services is None or not self.scheme.is_quick:
@@ -249,7 +249,7 @@ def services_in(
 
     A policy that is read anew gets new services, so that no answer outlives the policy that it was given for.
     """
-    from eastgate.languages.jwt import VerifiedTokens, key_sets_of, keys_at_hand  # only where there is an AuthPolicy
+    from eastgate.reading.jwt import VerifiedTokens, key_sets_of, keys_at_hand  # only where there is an AuthPolicy
 
     keyring = Keyring(world)
     services = Services(

@@ -8,11 +8,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.findings import Finding, Found
 from eastgate.dialects.kuadrant.authorino.model import Cache, Scheme
 from eastgate.dialects.kuadrant.authorino.values import resolve
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import TypeAlias
 from urllib.parse import urlencode
 
+from eastgate.basics.http import origin
+from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.addresses import url_problem
 from eastgate.dialects.kuadrant.authorino.client_tokens import client_token
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
@@ -15,8 +17,6 @@ from eastgate.dialects.kuadrant.authorino.facts import ServerResponse, Unavailab
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.model import HttpCall, LiteralValue, Selected, Where
 from eastgate.dialects.kuadrant.authorino.values import properties, resolve, stringified
-from eastgate.http import origin
-from eastgate.regexes import regex
 
 _FIXED_SERVER = regex(r"https?://[^/?#{]+(?=[/?#]|$)", re.IGNORECASE)
 _Request: TypeAlias = tuple[str, dict[str, str], bytes | None]

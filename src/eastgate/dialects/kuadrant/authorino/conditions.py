@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from eastgate.basics.records import dataclass
+from eastgate.dialects.cel import GATEWAY_ROOTS, CelEvaluationError, CelProblem, compile_document_cel
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.gjson import Selection, TooMuch, select
 from eastgate.dialects.kuadrant.authorino.model import (
@@ -29,8 +31,6 @@ from eastgate.dialects.kuadrant.authorino.outcomes import (
 from eastgate.dialects.kuadrant.authorino.paths import is_plain, lead
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir import Seen, StepVerdict
-from eastgate.languages.cel import GATEWAY_ROOTS, CelEvaluationError, CelProblem, compile_document_cel
-from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

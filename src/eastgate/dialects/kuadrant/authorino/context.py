@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.model import Identity, Scheme
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
-from eastgate.languages.rego import StepBudget
-from eastgate.records import dataclass
+from eastgate.dialects.kuadrant.rego import StepBudget
 
 
 @dataclass(slots=True)

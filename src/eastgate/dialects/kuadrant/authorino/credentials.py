@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote_plus
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
 from eastgate.dialects.kuadrant.authorino.findings import NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Credentials, Where
@@ -19,7 +20,6 @@ from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir import TakenOff
 from eastgate.ir.attributes import UNKNOWN
 from eastgate.ir.fields import spellings_in_query
-from eastgate.regexes import regex
 
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
 _SECRET_PARAMETERS: Final = ("access_token", "api_key", "apikey")

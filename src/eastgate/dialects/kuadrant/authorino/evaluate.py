@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.authorization import authorize
 from eastgate.dialects.kuadrant.authorino.authorization_json import authorization_json_of
 from eastgate.dialects.kuadrant.authorino.callbacks import make_callbacks

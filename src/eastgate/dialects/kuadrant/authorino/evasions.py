@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.authorization_json import authorization_json_of
 from eastgate.dialects.kuadrant.authorino.conditions import evaluate_condition
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
@@ -27,8 +29,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.dialects.kuadrant.authorino.outcomes import FAILS, HOLDS, Outcomes
 from eastgate.ir.paths import DECODED, comparable_path
-from eastgate.records import dataclass
-from eastgate.regexes import regex
 
 _METHODS = ("GET", "POST", "DELETE")
 _TEXT = regex(r"""'([^'\\\n]{0,200})'|"([^"\\\n]{0,200})\"""")

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Secret, Selector
 from eastgate.ir.attributes import UNKNOWN, Unknown
-from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
     from eastgate.dialects.kuadrant.authorino.model import Credentials
-    from eastgate.languages.jwt import KeySource, VerifiedTokens
+    from eastgate.reading.jwt import KeySource, VerifiedTokens
 
 SAMPLE_HEADERS: Final[Mapping[str, str]] = {"accept": "*/*"}
 """The headers of a sample request."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit
 
+from eastgate.basics.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, RequestFailed
 from eastgate.dialects.kuadrant.authorino.addresses import url_problem
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse, Unavailable
-from eastgate.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, RequestFailed
 
 if TYPE_CHECKING:
     import ssl

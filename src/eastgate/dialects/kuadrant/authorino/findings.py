@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TypeAlias
 
-from eastgate.records import dataclass
+from eastgate.basics.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

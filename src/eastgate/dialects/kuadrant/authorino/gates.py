@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Protocol
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.conditions import ConditionResult, evaluate_condition
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.model import All, CelPredicate, Condition

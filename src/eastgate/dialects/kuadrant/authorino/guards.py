@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.conditions import regex_problem
 from eastgate.dialects.kuadrant.authorino.gates import Guarded
 from eastgate.dialects.kuadrant.authorino.model import (

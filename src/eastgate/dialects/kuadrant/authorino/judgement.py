@@ -6,8 +6,8 @@ import enum
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import RulingStep, StepVerdict
-from eastgate.records import dataclass
 
 DECISIVE = frozenset((StepVerdict.REFUSED, StepVerdict.UNKNOWN, StepVerdict.ERROR))
 """The verdicts of steps that keep a request from being allowed, or may."""

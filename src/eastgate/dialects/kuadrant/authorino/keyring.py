@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Secret, Selector, World
-from eastgate.records import dataclass
 
 API_KEY: Final = "api_key"
 """The entry of a Secret that holds an API key."""

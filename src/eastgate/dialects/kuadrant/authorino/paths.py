@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from eastgate.regexes import regex
+from eastgate.basics.regexes import regex
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -90,7 +90,7 @@ def rego_mentions(module: str) -> tuple[Path, ...]:
 
 def cel_mentions(text: str, *, at_gateway: bool = False) -> Iterable[Path]:
     """Return the paths that a CEL expression can look at; one that is not understood may look at everything."""
-    from eastgate.languages.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel  # it brings much along
+    from eastgate.dialects.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel  # it brings much along
 
     expression = compile_document_cel(text, GATEWAY_ROOTS) if at_gateway else compile_document_cel(text)
     return ((),) if isinstance(expression, CelProblem) else expression.mentions

@@ -8,17 +8,17 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import ROUTE_KINDS
-from eastgate.diagnostics import Reporter
 from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.dialects.kuadrant.policies.assemble import layers
 from eastgate.dialects.kuadrant.policies.model import Policy
 from eastgate.dialects.kuadrant.policies.status import conditions, examine
 from eastgate.dialects.kuadrant.policies.words import WORDS
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
 if TYPE_CHECKING:

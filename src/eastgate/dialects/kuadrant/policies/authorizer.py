@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer
 from eastgate.dialects.kuadrant.authorino.judgement import DECISIVE, StepKind
 from eastgate.dialects.kuadrant.policies.model import RuleKey
 from eastgate.dialects.kuadrant.schemes import SchemeSection
 from eastgate.ir import Origin, RulingStep
-from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.judgement import Judgement

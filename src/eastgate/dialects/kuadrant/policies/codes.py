@@ -1,6 +1,6 @@
 """Codes of the errors in today's AuthPolicy. Those of the rules in it are in `schemes`."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 SECTION_TARGET_GROUP = Code(
     "EG5021",

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
+from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import RulesOfGateway
 from eastgate.dialects.kuadrant.policies.model import Block, Policy, RuleKey, Strategy
 from eastgate.ir import Shadowing
-from eastgate.manifests.node import Node
-from eastgate.records import dataclass
+from eastgate.reading.manifests.node import Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Codes of lint's findings about today's AuthPolicies."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 DROPPED_AUTHENTICATION = Code(
     "EG6211",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import GrpcMatch, RouteMatch, StreamRule, World
 from eastgate.cluster.points import RuleNamed
 from eastgate.cluster.question import Question
-from eastgate.diagnostics.spans import Span
+from eastgate.cluster.routing.model import rules_of
 from eastgate.dialects.kuadrant.authorino.authorization_json import authorization_json_of
 from eastgate.dialects.kuadrant.authorino.authorizer import services_in
 from eastgate.dialects.kuadrant.authorino.conditions import evaluate_condition
@@ -25,9 +27,7 @@ from eastgate.dialects.kuadrant.schemes import SchemeSection, scheme_from
 from eastgate.dialects.kuadrant.schemes.lint import respelt_rules
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.linting import Context, Finding, enumerated
-from eastgate.gateway.model import rules_of
 from eastgate.ir import Shadowing
-from eastgate.records import dataclass
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
 _CHECKED = (SchemeSection.AUTHENTICATION, SchemeSection.AUTHORIZATION)

@@ -10,8 +10,8 @@ from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
 from eastgate.dialects.kuadrant.policies.model import Block, Policy, RuleKey, Strategy
 from eastgate.dialects.kuadrant.schemes import SchemeSection
 from eastgate.ir import PolicyRef
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 
 _BY_NAME = (

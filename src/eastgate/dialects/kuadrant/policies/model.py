@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import ClassVar, NamedTuple
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.policies.provenance import RuleOfPolicy
 from eastgate.ir import Origin, PolicyRef
-from eastgate.manifests.node import Node
-from eastgate.records import dataclass
+from eastgate.reading.manifests.node import Node
 
 
 class Block(enum.StrEnum):

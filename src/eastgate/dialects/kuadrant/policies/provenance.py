@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind, Site
-from eastgate.records import dataclass
 
 AT_RULE = Placement(Site.ROUTE, "effective-auth")
 

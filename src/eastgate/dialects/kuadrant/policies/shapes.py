@@ -6,8 +6,8 @@ from eastgate.cluster.resources import dns_subdomain, resource
 from eastgate.dialects.kuadrant.policies import validation
 from eastgate.dialects.kuadrant.policies.model import Strategy
 from eastgate.dialects.kuadrant.schemes import NAMED_PATTERNS_ALL_OF, RULES, WHEN_PREDICATES
-from eastgate.manifests.shapes import Choice, Field, Record, Text
-from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
+from eastgate.reading.manifests.shapes import Choice, Field, Record, Text
+from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
 _TARGET_HELP = "write targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: ..}"

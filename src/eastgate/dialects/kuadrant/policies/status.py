@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from eastgate.basics.diagnostics import Diagnostic
 from eastgate.cluster import World
 from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
-from eastgate.diagnostics import Diagnostic
 from eastgate.dialects.base import Condition
 from eastgate.dialects.kuadrant.policies import codes
 from eastgate.dialects.kuadrant.policies.effective import Effective

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from eastgate.basics.diagnostics import did_you_mean
 from eastgate.cluster import GATEWAY_GROUP
-from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant.policies import codes
 from eastgate.dialects.kuadrant.schemes import RULES
 from eastgate.dialects.kuadrant.schemes.validation import Checking
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Cel, constraint, quoted
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Cel, constraint, quoted
 
 KINDS = ("HTTPRoute", "GRPCRoute", "Gateway")
 _PROPER = ("rules", "when", "patterns")

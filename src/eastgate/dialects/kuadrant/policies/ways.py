@@ -15,7 +15,7 @@ def effective_policies(
     policies: Sequence[Policy], world: World, about: Policy | None = None
 ) -> Iterator[tuple[RuleNamed, Effective]]:
     """Yield the effective policy of each rule behind a Gateway that some accepted policy, or this one, is about."""
-    from eastgate.gateway.rules import every_rule
+    from eastgate.cluster.routing.rules import every_rule
 
     accepted = [policy for policy in policies if is_accepted(policy, world)]
     for routed in every_rule(world) if accepted else ():
@@ -38,7 +38,7 @@ def target_exists(policy: Policy, world: World) -> bool:
     if isinstance(target, RulesOfGateway):
         gateway = world.gateways.get(key)
         return gateway is not None and target.listener in (None, *(each.name for each in gateway.listeners))
-    from eastgate.gateway.model import name_of_rule, rules_of
+    from eastgate.cluster.routing.model import name_of_rule, rules_of
 
     route = world.routes.get(f"{target.kind}/{key}")
     if route is None:

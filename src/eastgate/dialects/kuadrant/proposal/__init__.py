@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from eastgate.diagnostics import Reporter
+from eastgate.basics.diagnostics import Reporter
 from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.kuadrant.nulls import WIDENING, without_nulls
 from eastgate.dialects.kuadrant.proposal.assemble import layers
@@ -14,9 +14,9 @@ from eastgate.dialects.kuadrant.proposal.status import conditions, examine
 from eastgate.dialects.kuadrant.proposal.words import WORDS
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.serving import AGE, INHERITED, Column, Served, ServedResource, Status
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Record
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
 if TYPE_CHECKING:

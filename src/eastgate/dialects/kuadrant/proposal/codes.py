@@ -1,6 +1,6 @@
 """Codes of the errors in an AuthPolicy. Those of the auth schemes in it are in `schemes`."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 TARGET_GROUP = Code("EG5001", "wrong target group", "“Only valid option is gateway.networking.k8s.io.”")
 TARGET_KIND = Code("EG5002", "unsupported target kind", "“Only valid options are HTTPRoute and Gateway.”")

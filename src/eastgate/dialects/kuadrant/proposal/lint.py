@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import RouteNamed
 from eastgate.cluster.question import Question
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.proposal import lint_codes as codes
 from eastgate.dialects.kuadrant.proposal.assemble import in_force

@@ -1,6 +1,6 @@
 """Codes of lint's findings about AuthPolicies."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 HOST_WITHOUT_SCHEME = Code(
     "EG6061",

@@ -10,8 +10,8 @@ from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.dialects.kuadrant.proposal.model import HttpRule, Policy
 from eastgate.dialects.kuadrant.schemes import read_scheme
 from eastgate.ir import PolicyRef
-from eastgate.manifests import Document
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
 
 

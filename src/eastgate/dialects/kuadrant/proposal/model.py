@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.proposal.provenance import SchemeNumber
 from eastgate.ir import Origin, PolicyRef
-from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.model import Scheme

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from typing import ClassVar
 
+from eastgate.basics.records import dataclass
 from eastgate.ir import Placement, RuleKind, Site
-from eastgate.records import dataclass
 
 AT_GATEWAY = Placement(Site.GATEWAY, "auth")
 AT_ROUTE = Placement(Site.ROUTE, "auth")

@@ -8,8 +8,8 @@ from eastgate.cluster.resources import dns_subdomain, resource
 from eastgate.dialects.kuadrant.proposal import validation
 from eastgate.dialects.kuadrant.schemes import LONE_SCHEME, SCHEME
 from eastgate.dialects.kuadrant.schemes.validation import host
-from eastgate.manifests.shapes import Field, ListOf, Record, Text
-from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
+from eastgate.reading.manifests.shapes import Field, ListOf, Record, Text
+from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
 _TARGET_HELP = "write targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: ..}"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from eastgate.basics.diagnostics import Diagnostic, did_you_mean
 from eastgate.cluster import World
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
-from eastgate.diagnostics import Diagnostic, did_you_mean
 from eastgate.dialects.base import Condition
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.proposal import codes
 from eastgate.dialects.kuadrant.proposal.assemble import in_force
 from eastgate.dialects.kuadrant.proposal.model import Policy
-from eastgate.manifests.shapes import enumerated, quoted
+from eastgate.reading.manifests.shapes import enumerated, quoted
 from eastgate.settings import Settings
 
 

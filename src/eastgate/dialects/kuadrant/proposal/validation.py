@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.basics.regexes import regex
 from eastgate.cluster import GATEWAY_GROUP
 from eastgate.cluster.names import dns_label_problem
-from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant.proposal import codes
 from eastgate.ir.paths import control_character, path_problem
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
-from eastgate.manifests.shapes.patterns import NOT_COMPARABLE, path_with_wildcard, whole
-from eastgate.regexes import regex
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Cel, Check, Constraint, constraint, quoted
+from eastgate.reading.manifests.shapes.patterns import NOT_COMPARABLE, path_with_wildcard, whole
 from eastgate.settings import Settings
 
 Checking = Check[Settings]

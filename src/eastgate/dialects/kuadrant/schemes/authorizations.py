@@ -11,8 +11,8 @@ from eastgate.dialects.kuadrant.schemes.metadata import FORM, secret_reference
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record
 from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, TIMEOUT, URL, value
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, Record, Text, Whole, quoted
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Choice, Field, Flag, ListOf, Record, Text, Whole, quoted
 from eastgate.settings import Settings
 
 ATTRIBUTES = ("namespace", "group", "resource", "subresource", "name", "verb")

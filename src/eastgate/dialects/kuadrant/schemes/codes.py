@@ -1,6 +1,6 @@
 """Codes of the errors in an embedded auth scheme."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 HOST = Code("EG5005", "invalid host", "A host is a DNS name, `*.` and a DNS name, or `*`, without port and path.")
 MIXED_VERSIONS = Code(

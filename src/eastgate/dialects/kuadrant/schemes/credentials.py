@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
+from eastgate.basics.regexes import regex
 from eastgate.cluster.resources import dns_subdomain
 from eastgate.dialects.kuadrant.authorino.model import Credentials, Where
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, record
 from eastgate.dialects.kuadrant.schemes.values import header_name
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Choice, Field, Record, Text, quoted
-from eastgate.regexes import regex
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Choice, Field, Record, Text, quoted
 from eastgate.settings import Settings
 
 LOCATIONS = {

@@ -16,8 +16,8 @@ from eastgate.dialects.kuadrant.schemes.validation import (
     unique_names,
 )
 from eastgate.dialects.kuadrant.schemes.values import KEPT_SECONDS, value
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint
 from eastgate.settings import Settings
 
 _SERVED = 32  # entries of a section that an API server takes

@@ -6,12 +6,12 @@ needed, because most schemes have patterns only.
 
 from __future__ import annotations
 
+from eastgate.basics.regexes import regex
+from eastgate.dialects.cel import CelProblem
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.validation import Checking, Demand
-from eastgate.languages.cel import CelProblem
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import quoted
-from eastgate.regexes import regex
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import quoted
 
 _ALLOW = regex(r"\ballow\b")
 

@@ -20,8 +20,8 @@ from eastgate.dialects.kuadrant.schemes.values import (
     named_values,
 )
 from eastgate.ir.labels import Selector
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Cel, Field, Flag, ListOf, Record, Text, Whole, constraint, quoted
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Cel, Field, Flag, ListOf, Record, Text, Whole, constraint, quoted
 from eastgate.settings import Settings
 
 Shape = Record[Settings]

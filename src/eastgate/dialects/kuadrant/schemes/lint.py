@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.evasions import evasions
 from eastgate.dialects.kuadrant.authorino.guards import SingleCondition, erring_guards, sets_apart
 from eastgate.dialects.kuadrant.authorino.model import Scheme

@@ -1,6 +1,6 @@
 """Codes of lint's findings about auth schemes."""
 
-from eastgate.diagnostics import Code, Severity
+from eastgate.basics.diagnostics import Code, Severity
 
 READING_AUTHORINO_COMPAT = Code(
     "EG6045",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from eastgate.basics.diagnostics import did_you_mean
 from eastgate.cluster.resources import dns_subdomain
-from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.credentials import CLIENT_CREDENTIALS, credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style, entries
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record
 from eastgate.dialects.kuadrant.schemes.values import EXPRESSION, TEMPLATE_URL, TIMEOUT, URL, named_values, value
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, MapOf, Record, Text, quoted
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Choice, Field, Flag, ListOf, MapOf, Record, Text, quoted
 from eastgate.settings import Settings
 
 _SENT = ("GET", "POST")

@@ -8,8 +8,8 @@ from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, not_empty, record
 from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, header_name, named_values, value
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
 from eastgate.settings import Settings
 
 HEADER_WRAPPER = "httpHeader"

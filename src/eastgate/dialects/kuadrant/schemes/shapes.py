@@ -14,9 +14,9 @@ from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, 
 from eastgate.dialects.kuadrant.schemes.styles import Style, in_one_style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_unsupported
 from eastgate.dialects.kuadrant.schemes.validation import NOT_EVALUATED, Checking, host, not_empty, record
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Anything, Cel, Field, ListOf, Record, Text, check, constraint
-from eastgate.manifests.shapes.codes import MISSING_FIELD
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Anything, Cel, Field, ListOf, Record, Text, check, constraint
+from eastgate.reading.manifests.shapes.codes import MISSING_FIELD
 from eastgate.settings import Settings
 
 _HOSTS_HELP = "write hosts: [<a host>]"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.validation import Checking
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 
 
 class Style(enum.StrEnum):

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.responses import METADATA_FIELDS
 from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.dialects.kuadrant.schemes.validation import Checking
-from eastgate.manifests.node import Node
-from eastgate.records import dataclass
+from eastgate.reading.manifests.node import Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from eastgate.diagnostics import Code
+from eastgate.basics.diagnostics import Code
 from eastgate.dialects.kuadrant.hosts import HOST_PATTERN, host_problem
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Anything, Check, Field, Record, constraint, enumerated, quoted
-from eastgate.manifests.shapes.patterns import whole
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Anything, Check, Field, Record, constraint, enumerated, quoted
+from eastgate.reading.manifests.shapes.patterns import whole
 from eastgate.settings import Settings
 
 Checking = Check[Settings]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.addresses import url_problem
 from eastgate.dialects.kuadrant.authorino.gjson import is_template, path_problem
 from eastgate.dialects.kuadrant.schemes import codes
@@ -18,9 +19,19 @@ from eastgate.dialects.kuadrant.schemes.validation import (
     unique_names,
     unless_empty,
 )
-from eastgate.manifests.node import Node
-from eastgate.manifests.shapes import Anything, Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint, quoted
-from eastgate.regexes import regex
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import (
+    Anything,
+    Field,
+    Flag,
+    ListOf,
+    MapOf,
+    Record,
+    Text,
+    Whole,
+    constraint,
+    quoted,
+)
 from eastgate.settings import Settings
 
 LONGEST_KEPT = 31_536_000  # seconds: a year

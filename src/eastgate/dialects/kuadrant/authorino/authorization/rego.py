@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from eastgate.caching import SizedCache
+from eastgate.basics.caching import SizedCache
+from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.authorization.modules import fetched_module
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Rego
 from eastgate.dialects.kuadrant.authorino.paths import prune, rego_mentions
-from eastgate.languages.rego import NoAnswer, RegoProgram, UnsupportedModule, evaluate, program
-from eastgate.regexes import regex
+from eastgate.dialects.kuadrant.rego import NoAnswer, RegoProgram, UnsupportedModule, evaluate, program
 
 MAX_MODULE: Final = 64 * 1024
 _TAKEN_AWAY: Final = regex(r"[\t\n\f\r ]*package.*[;\n]+")  # as Authorino does, wherever it stands

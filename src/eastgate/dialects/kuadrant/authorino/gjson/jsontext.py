@@ -10,9 +10,9 @@ import json
 import re
 from typing import Final
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import MAX_DEPTH, MAX_TEXT, Budget, Pieces, TooMuch
 from eastgate.dialects.kuadrant.authorino.gjson.numbers import integer_text, json_number
-from eastgate.regexes import regex
 
 _REST_OF_STRING: Final = regex(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _STRING_OR_BRACKET: Final = regex(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\](){}]', re.DOTALL)

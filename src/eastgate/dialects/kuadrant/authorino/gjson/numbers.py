@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import TooMuch
-from eastgate.regexes import regex
 
 _MOST_DIGITS = 400
 _MISPLACED = regex(r"_(?![0-9a-fA-F])|(?<![0-9a-fA-FxX])_|[pP].*_")  # an underscore that Go does not take

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.gjson.jsontext import end_of_argument, end_of_block, unescaped
 from eastgate.dialects.kuadrant.authorino.gjson.names import MODIFIER_NAMES
-from eastgate.records import dataclass
 
 _CACHED = 512
 _OPERATORS = ("!=", "!%", "<=", ">=", "==", "<", ">", "=", "%")

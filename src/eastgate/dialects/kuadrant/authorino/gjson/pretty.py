@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import MAX_TEXT, Budget, TooMuch
 from eastgate.dialects.kuadrant.authorino.gjson.queries import is_true
 from eastgate.dialects.kuadrant.authorino.gjson.textvalue import parse_value
 from eastgate.dialects.kuadrant.authorino.gjson.values import CONTAINERS, JsonKind, Value, whole_number
-from eastgate.records import dataclass
 
 _WORDS: Final = {JsonKind.NULL: "null", JsonKind.TRUE: "true", JsonKind.FALSE: "false"}
 

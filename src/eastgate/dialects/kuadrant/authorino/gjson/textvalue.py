@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, TypeVar
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.gjson import jsontext
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import Budget
 from eastgate.dialects.kuadrant.authorino.gjson.numbers import plain_decimal, plain_number, text_is_digits, to_float
 from eastgate.dialects.kuadrant.authorino.gjson.values import JsonKind, Unterminated, Value
-from eastgate.regexes import regex
 
 _Item = TypeVar("_Item")
 

@@ -10,10 +10,10 @@ from eastgate.dialects.kuadrant.authorino.credentials import credential
 from eastgate.dialects.kuadrant.authorino.facts import Unavailable
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Credentials, Introspection
-from eastgate.languages.jwt import Expectations
-from eastgate.languages.jwt.claims import check_claims
-from eastgate.languages.jwt.outcome import TokenRefused
-from eastgate.languages.jwt.strict_json import JsonProblem, read_object
+from eastgate.reading.jwt import Expectations
+from eastgate.reading.jwt.claims import check_claims
+from eastgate.reading.jwt.outcome import TokenRefused
+from eastgate.reading.jwt.strict_json import JsonProblem, read_object
 
 
 def by_introspection(introspection: Introspection, credentials: Credentials, evaluation: Evaluation) -> Finding:

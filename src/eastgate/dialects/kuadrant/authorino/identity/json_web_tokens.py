@@ -10,10 +10,10 @@ from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.credentials import credential
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Credentials, Jwt
-from eastgate.languages.jwt import Expectations, KeySource, VerifiedToken, verify_from
-from eastgate.languages.jwt.claims import check_claims
-from eastgate.languages.jwt.outcome import Reason, TokenRefused
-from eastgate.languages.jwt.strict_json import Json
+from eastgate.reading.jwt import Expectations, KeySource, VerifiedToken, verify_from
+from eastgate.reading.jwt.claims import check_claims
+from eastgate.reading.jwt.outcome import Reason, TokenRefused
+from eastgate.reading.jwt.strict_json import Json
 
 
 def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Finding:

@@ -8,12 +8,12 @@ import textwrap
 from collections.abc import Iterator
 from urllib.parse import unquote, unquote_plus
 
+from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import CelExpression, CertificateFormat, CertificateHeader
 from eastgate.dialects.kuadrant.authorino.values import resolve
 from eastgate.ir.attributes import UNKNOWN
-from eastgate.regexes import regex
 
 _MALFORMED = regex(r"%(?![0-9A-Fa-f]{2})")
 _UNREADABLE = Refused("The client certificate cannot be read.")

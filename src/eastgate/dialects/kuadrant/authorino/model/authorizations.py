@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TypeAlias
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.model.conditions import Condition
 from eastgate.dialects.kuadrant.authorino.model.identities import SecretRef
 from eastgate.dialects.kuadrant.authorino.model.metadata import HttpCall
 from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, look_at_path, reach_path
 from eastgate.dialects.kuadrant.authorino.model.values import Cache, Value
 from eastgate.dialects.kuadrant.authorino.paths import rego_mentions
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import enum
 from dataclasses import field
 from typing import TypeAlias
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, look_at_path, reach_path
 from eastgate.dialects.kuadrant.authorino.paths import cel_mentions, lead
-from eastgate.records import dataclass
 
 
 class PatternOperator(enum.StrEnum):

@@ -6,12 +6,12 @@ import enum
 from dataclasses import field
 from typing import TypeAlias
 
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector
-from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.model.conditions import Condition
 from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, look_at_path
 from eastgate.dialects.kuadrant.authorino.model.values import Cache, CelExpression, Property, Selected
-from eastgate.records import dataclass
 
 
 class Where(enum.StrEnum):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TypeAlias
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.model.conditions import Condition
 from eastgate.dialects.kuadrant.authorino.model.identities import Credentials, SecretRef
 from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, look_at_path, reach_path
 from eastgate.dialects.kuadrant.authorino.model.values import Cache, CelExpression, Property, Value
 from eastgate.dialects.kuadrant.authorino.paths import selected_mentions
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.model.conditions import Condition
 from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, look_at_path
 from eastgate.dialects.kuadrant.authorino.model.values import Cache, Property, Value
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.model.authorizations import Authorization, PatternRules
 from eastgate.dialects.kuadrant.authorino.model.conditions import Condition
 from eastgate.dialects.kuadrant.authorino.model.identities import AnonymousAccess, ApiKeys, Identity, Jwt, Plain
 from eastgate.dialects.kuadrant.authorino.model.metadata import HttpCall, Metadata
 from eastgate.dialects.kuadrant.authorino.model.parts import Part, look_at_path
 from eastgate.dialects.kuadrant.authorino.model.responses import Denial, Response, Wristband
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

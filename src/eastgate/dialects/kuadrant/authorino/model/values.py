@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TypeAlias
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, reach_path
 from eastgate.dialects.kuadrant.authorino.paths import cel_mentions, selected_mentions
-from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from eastgate.dialects.kuadrant.schemes.meaning.fields import (
 )
 from eastgate.dialects.kuadrant.schemes.meaning.metadata import read_http, read_secret
 from eastgate.dialects.kuadrant.schemes.meaning.values import Patterns, all_of, optional_value, texts, value_of
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 
 
 def read_authorization(name: str, entry: Node, patterns: Patterns) -> Authorization:

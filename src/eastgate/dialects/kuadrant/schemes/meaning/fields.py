@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eastgate.dialects.kuadrant.authorino.model import Cache
 from eastgate.dialects.kuadrant.schemes.meaning.values import value_of
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 
 
 def first_of(node: Node, *names: str) -> Node | None:

@@ -27,7 +27,7 @@ from eastgate.dialects.kuadrant.schemes.meaning.fields import (
     timeout_of,
 )
 from eastgate.dialects.kuadrant.schemes.meaning.values import Patterns, all_of, properties, texts
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 
 
 def read_identity(name: str, entry: Node, patterns: Patterns) -> Identity:

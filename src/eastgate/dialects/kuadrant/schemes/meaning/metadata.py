@@ -16,7 +16,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
 from eastgate.dialects.kuadrant.schemes.credentials import read_credentials
 from eastgate.dialects.kuadrant.schemes.meaning.fields import cache_of, first_of, priority_of, text_of, timeout_of
 from eastgate.dialects.kuadrant.schemes.meaning.values import Patterns, all_of, optional_value, properties, texts
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 
 
 def read_metadata(name: str, entry: Node, patterns: Patterns) -> Metadata:

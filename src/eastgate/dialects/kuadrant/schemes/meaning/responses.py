@@ -17,7 +17,7 @@ from eastgate.dialects.kuadrant.schemes.meaning.fields import cache_of, first_of
 from eastgate.dialects.kuadrant.schemes.meaning.values import Patterns, all_of, optional_value, properties, value_of
 from eastgate.dialects.kuadrant.schemes.responses import HEADER_WRAPPER, METADATA_FIELDS
 from eastgate.dialects.kuadrant.schemes.styles import entries
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 
 
 def read_responses(section: Node | None, patterns: Patterns) -> Iterator[Response]:

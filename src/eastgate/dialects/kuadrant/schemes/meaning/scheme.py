@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping
 
-from eastgate.diagnostics.spans import Span
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import ANY
 from eastgate.dialects.kuadrant.schemes.meaning.authorizations import read_authorization
@@ -15,7 +15,7 @@ from eastgate.dialects.kuadrant.schemes.meaning.metadata import read_callback, r
 from eastgate.dialects.kuadrant.schemes.meaning.responses import read_denial, read_response, read_responses
 from eastgate.dialects.kuadrant.schemes.meaning.values import all_of, at_gateway, named_patterns, texts
 from eastgate.dialects.kuadrant.schemes.styles import entries
-from eastgate.manifests.node import Node
+from eastgate.reading.manifests.node import Node
 
 
 def read_scheme(node: Node, namespace: str) -> Scheme:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
+from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
     AnyOf,
@@ -20,8 +21,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Value,
 )
 from eastgate.dialects.kuadrant.schemes.styles import entries
-from eastgate.manifests.node import Node
-from eastgate.records import dataclass
+from eastgate.reading.manifests.node import Node
 
 
 @dataclass(frozen=True, slots=True)

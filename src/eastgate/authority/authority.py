@@ -1,0 +1,444 @@
+"""The authority: decides questions by manifests that were read, for as long as nothing of them changes, and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from os import PathLike
+from typing import TYPE_CHECKING, cast
+
+from eastgate import dialects
+from eastgate.authority.changes import Changes
+from eastgate.authority.crossings import ConnectionVerdict, Crossing, LiveQuestion
+from eastgate.authority.deciding import Decider, LiveArrivals, Prepared
+from eastgate.authority.decisions import Decision
+from eastgate.authority.enforcement import Enforcers, PolicyEnforcement
+from eastgate.authority.examining import PolicyExamination
+from eastgate.authority.networked import network_objects
+from eastgate.authority.questions import Question, QuestionError
+from eastgate.authority.reading import (
+    FaultReason,
+    ManifestError,
+    Manifests,
+    read_manifests,
+    read_plain,
+    read_whole_text,
+    ref_of_document,
+    ref_of_id,
+)
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.records import dataclass
+from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
+from eastgate.cluster.changes import Change
+from eastgate.cluster.points import Direction, Point
+from eastgate.cluster.unread import Handling, UnreadObjects
+from eastgate.dialects import Policy
+from eastgate.dialects import rejected as rejection
+from eastgate.engine.engine import Engine
+from eastgate.ir import Attachment, Layer, LiveAnswers, PolicyRef, Predicate, Request, Stances
+from eastgate.reading.manifests import Bounds, Document
+from eastgate.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from eastgate.reading.jwt import KeySource
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The points at which an update may have changed what is decided, and the difference that it made to the world."""
+
+    points: frozenset[Point]
+    change: Change
+
+    def __or__(self, later: Touched) -> Touched:
+        """Return what this update and a later one touched."""
+        return Touched(self.points | later.points, self.change | later.change)
+
+
+class Authority:
+    """A world, the policies on it, and an engine that decides by them. A change is in force from the next question."""
+
+    def __init__(
+        self,
+        manifests: Manifests,
+        settings: Settings | None = None,
+        keys: KeySource | None = None,
+        *,
+        strict: bool = True,
+        unread: Handling = Handling.ERROR,
+        live: bool = False,
+    ) -> None:
+        """Check what was read. Raises ManifestError where a manifest has errors: no policy is ever ignored.
+
+        Without `strict`, a policy with errors closes what it targets: `decide` raises QuestionError for a question
+        about that, and answers others. `unread` says what becomes of answers that objects of unread kinds could change;
+        by default they raise QuestionError.
+
+        The settings are those that the manifests were read with; raises SettingsError where others are given. `keys`
+        are those of token issuers; without them no token is accepted, and claims stand for one. Where it is `live`,
+        authorizers may ask the servers that their policies name.
+        """
+        if manifests.reporter.errors if strict else manifests.strays:
+            raise ManifestError(manifests.reporter.errors)
+        if settings is not None and settings != manifests.settings:
+            raise SettingsError(_differing(manifests.settings, settings))
+        self._settings = manifests.settings
+        self._keys = keys
+        self._strict = strict
+        self._asks_servers = live
+        self.warnings = [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
+        self.warnings += [finding for found in manifests.unfounded.values() for finding in found]
+        self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
+        self._documents |= {fault.policy.ref: fault.document for fault in manifests.closing}
+        unfit = [fault.unfit for fault in manifests.faults if fault.unfit is not None]
+        self._examination = PolicyExamination.of(self._settings, manifests.policies, unfit, manifests.unfounded)
+        self._live = LiveWorld.of(manifests.objects)
+        self._world = self._live.view
+        self._engine: Engine[Policy] = Engine(
+            self._world,
+            manifests.demanded,
+            self._assemble,
+            self._stances,
+            dialects.is_on_network,
+            self._assemble_end,
+        )
+        self._enforcers = Enforcers(self._engine, self._world, self._settings, self.document_of)
+        self._decider = Decider(self._world, self._settings, self._engine, unread, self._enforcers)
+        self._decider.unread_objects = manifests.unread
+        self._unanalysed = (-1, UnreadObjects())
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings that manifests were read with, and that decide."""
+        return self._settings
+
+    @property
+    def keys(self) -> KeySource | None:
+        """Return the keys of token issuers."""
+        return self._keys
+
+    @property
+    def world(self) -> World:
+        """Return what exists, for reading. It always shows the world as it is now; `update` changes it."""
+        return self._world
+
+    @property
+    def engine(self) -> Engine[Policy]:
+        """Return the engine. It is for the packages of this project, and no part of the public API."""
+        return self._engine
+
+    @property
+    def policies(self) -> Sequence[Policy]:
+        """Return every policy, in the order of their names."""
+        return self._engine.policies
+
+    def document_of(self, ref: PolicyRef) -> Document | None:
+        """Return what a policy was read from, with errors or without. It is no part of the public API."""
+        return self._documents.get(ref)
+
+    @property
+    def rejected(self) -> Sequence[rejection.RejectedPolicy]:
+        """Return the policies that cannot be read, each of which closes what it targets."""
+        return [policy for policy in self.policies if isinstance(policy, rejection.RejectedPolicy)]
+
+    def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
+        return dialects.assemble(attached, self._settings, self._world, stances, self._keys, live=self._asks_servers)
+
+    def _assemble_end(self, attached: Sequence[Attachment[Policy]], direction: Direction) -> list[Layer]:
+        return dialects.assemble_end(attached, direction, self._settings, self._world)
+
+    def _stances(self, workload: Workload, attached: Sequence[Attachment[Policy]]) -> Stances:
+        return dialects.stances(workload, attached, self._settings, self._world)
+
+    # Changes
+
+    def update(
+        self,
+        put: Manifests | Iterable[Mapping[str, object] | Policy | WorldObject] = (),
+        remove: Iterable[PolicyRef | ObjectId | str] = (),
+    ) -> None:
+        """Put objects and policies in the place of those with the same names, and remove others, all at once.
+
+        What is put is plain data of the Kubernetes API, or was read: objects of `world`, `policies`, or `Manifests`.
+        What is removed is named by a reference, or in words, `Kind/namespace/name`; what is not there is no error.
+        Raises ManifestError where what is put has errors (see `strict`), alone or beside everything else; then
+        nothing has changed. Warnings about what was put are added to `warnings`.
+        """
+        news = put if isinstance(put, Manifests) else self._read(put)
+        self.apply(Changes(news, frozenset(ref for name in remove for ref in self._refs(name))))
+
+    def apply(self, changes: Changes) -> Touched:
+        """Make changes, all at once, and return what they touched. Nothing else changes policies and declared objects.
+
+        Raises ManifestError as `update` does.
+        """
+        news = changes.put
+        if news.settings != self._settings:
+            raise SettingsError(_differing(self._settings, news.settings))
+        if news.reporter.errors if self._strict else news.strays:
+            raise ManifestError(news.reporter.errors)
+        gone = changes.removed - {policy.ref for policy in news.policies}
+        gone |= {ref_of_id(declared.id) for declared in news.objects}  # it may have had errors, and have closed
+        gone |= {ref_of_document(fault.document) for fault in news.faults if fault.reason is FaultReason.ROUTE}
+        ids = {ObjectId(ref.group, ref.kind, ref.namespace or "", ref.name) for ref in gone}
+        self._engine.touched.clear()
+        before = [self._world.objects.get(name) for name in {*ids, *(declared.id for declared in news.objects)}]
+        change = self._live.update(put=news.objects, remove=ids)
+        try:
+            examined = self._examine(news, gone, change)
+        except ManifestError:
+            self._live.update(filter(None, before), [declared.id for declared in news.objects])
+            raise
+        for ref in gone:
+            self._engine.remove_policy(ref)
+            self._documents.pop(ref, None)
+        for policy in (*news.demanded, *examined):
+            self._engine.put_policy(policy)
+        self._documents |= {policy.ref: news.document_of(policy) for policy in news.policies}
+        self._documents |= {fault.policy.ref: fault.document for fault in news.closing}
+        self.unread_objects = self._unread_after(news, gone)
+        if changes.warnings is None:
+            replaced = {str(ref) for ref in (*gone, *(policy.ref for policy in news.demanded))}
+            self.warnings = [warning for warning in self.warnings if not _is_about(warning, replaced)]
+            self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
+        else:
+            self.warnings = [*changes.warnings]
+        return Touched(frozenset(self._engine.touched), change)
+
+    def _read(self, put: Iterable[Mapping[str, object] | Policy | WorldObject]) -> Manifests:
+        given = list(put)
+        news = read_plain([item for item in given if isinstance(item, Mapping)], self._settings)
+        for item in given:
+            if isinstance(getattr(item, "ref", None), PolicyRef):
+                news.policies.append(cast("Policy", item))
+            elif not isinstance(item, Mapping):
+                news.objects.append(cast("WorldObject", item))
+        return news
+
+    def _refs(self, name: PolicyRef | ObjectId | str) -> list[PolicyRef]:
+        """Return the references to what is called so, be it a policy or an object."""
+        if not isinstance(name, str):
+            return [name if isinstance(name, PolicyRef) else ref_of_id(name)]
+        refs = [policy.ref for policy in self.policies]
+        refs += map(ref_of_id, self._world.objects)
+        refs += [ref_of_document(unread.document) for unread in self.unread_objects.objects]
+        return [ref for ref in refs if str(ref) == name]
+
+    def _examine(self, news: Manifests, gone: Set[PolicyRef], change: Change) -> list[Policy]:
+        """Look at policies beside everything else: return those that close what they target because of errors, and
+        those that closed it, and have none any more.
+
+        Raises ManifestError for errors where the authority is strict, or nobody knows what to close.
+        """
+        replaced = gone | {policy.ref for policy in news.demanded}
+        kinds = {changed.kind for changed in change.objects}
+        examination, findings = self._examination.after(news.policies, replaced, kinds, self._world)
+        errors = findings.errors
+        documents = {ref: self._documents.get(ref) for ref in errors if ref is not None}
+        documents |= {policy.ref: news.document_of(policy) for policy in news.policies if policy.ref in documents}
+        closing: list[Policy] = [
+            dialects.reject(document, errors[ref], self._settings)
+            for ref, document in documents.items()
+            if document is not None
+        ]
+        if errors and (self._strict or len(closing) < len(errors)):
+            raise ManifestError([error for own in errors.values() for error in own])
+        before = [finding for found in self._examination.unfounded.values() for finding in found]
+        self.warnings = [warning for warning in self.warnings if warning not in before]
+        self.warnings += [finding for found in examination.unfounded.values() for finding in found]
+        self._examination = examination
+        return [*closing, *findings.mended]
+
+    def _unread_after(self, news: Manifests, gone: Set[PolicyRef]) -> UnreadObjects:
+        replaced = {ref_of_document(unread.document) for unread in news.unread.objects} | gone
+        kept = [unread for unread in self.unread_objects.objects if ref_of_document(unread.document) not in replaced]
+        return UnreadObjects([*kept, *news.unread.objects])
+
+    @contextmanager
+    def imagining(self, objects: Iterable[WorldObject]) -> Iterator[None]:
+        """Have objects exist for a while that nobody declared. It is no part of the public API."""
+        imagined = tuple(objects)
+        self._live.update(put=imagined)
+        try:
+            yield
+        finally:
+            self._live.update(remove=[declared.id for declared in imagined])
+
+    def assign_addresses(self, addresses: Mapping[str, str], *, prove: bool = False) -> Change:
+        """Have these workloads run at these addresses, on one machine: see `LiveWorld.assign_addresses`."""
+        return self._live.assign_addresses(addresses, prove=prove)
+
+    # Questions
+
+    def decide(self, question: Question) -> Decision:
+        """Answer a question. Raises QuestionError where it cannot be decided.
+
+        It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
+        """
+        return self._decider.decide(question)
+
+    def decide_all(self, questions: Iterable[Question | Prepared]) -> list[Decision | QuestionError]:
+        """Answer many questions, in order. In the place of an answer that cannot be given is why."""
+        answers: list[Decision | QuestionError] = []
+        for question in questions:
+            try:
+                answers.append(self.decide(question) if isinstance(question, Question) else question.decide())
+            except QuestionError as error:
+                answers.append(error)
+        return answers
+
+    def notices(self, workloads: Collection[str] | None = None) -> list[Diagnostic]:
+        """Return warnings about policies that no proxy enforces, on the workloads of these keys or on all.
+
+        Every command that shows answers about these workloads prints them.
+        """
+        return dialects.notices(self.policies, self._settings, self._world, workloads)
+
+    def prepare(self, question: Question) -> Prepared:
+        """Resolve a question that is to be decided often. Raises QuestionError where it stands for nothing."""
+        return Prepared(self._decider, question)
+
+    def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
+        """Return what proxies do that enforce the policies: what a policy with errors targets is closed.
+
+        `along`: of the ways that it may take, those that pass these points are meant, if there are any.
+        """
+        return self._decider.enforced(question, along)
+
+    def decide_connection(self, question: Question, *, would: bool = False) -> ConnectionVerdict:
+        """Return what network policies alone decide about a connection. Raises QuestionError where that is unknown.
+
+        `would`: with all audited ones in force. It is for the packages of this project, and no part of the public API.
+        """
+        return self._decider.decide_connection(question, would=would)
+
+    def arrive(self, live: LiveQuestion) -> LiveArrivals:
+        """Find where a request that is waiting arrives, to decide it there with the answers that authorizers give.
+
+        Raises QuestionError where it cannot be told. What this returns holds until something changes. It is for the
+        packages of this project, and no part of the public API; so is `enforced_live`.
+        """
+        return self._decider.arrive(live)
+
+    def enforced_live(self, live: LiveQuestion, answers: LiveAnswers) -> Decision:
+        """Return what is enforced for a request that is waiting, with the answers that authorizers gave so far.
+
+        Raises Pending where one more answer is needed: ask for it, add it, and call this again. Raises QuestionError
+        where it cannot be told which policies apply.
+        """
+        return self._decider.arrive(live).decide(answers)
+
+    def requests(self, question: Question) -> list[Request]:
+        """Return the requests that a question stands for, as they are decided."""
+        return [request for _, request in self._decider.arrivals(question)]
+
+    def arrivals(self, question: Question) -> list[tuple[Crossing, Request]]:
+        """Return the requests that a question stands for, with where each arrives. It is no part of the public API."""
+        return self._decider.arrivals(question, with_network=True)
+
+    def decide_widened(self, question: Question, widen: Callable[[Crossing, Request], Request]) -> Decision:
+        """Answer about the requests that `widen` makes of those of a question. It is no part of the public API."""
+        return self._decider.decide_widened(question, widen)
+
+    def ways(self, question: Question) -> Iterator[tuple[str, Predicate, bool]]:
+        """Yield the ways that a question without HTTP may take: where, for which requests, and whether all are allowed.
+
+        It yields nothing if the condition of the requests that arrive is unknown.
+        """
+        return self._decider.ways(question)
+
+    @property
+    def unread(self) -> Handling:
+        """Return how answers are treated that objects of unread kinds could change."""
+        return self._decider.unread
+
+    @property
+    def unread_objects(self) -> UnreadObjects:
+        """Return the objects of kinds that are not read."""
+        return self._decider.unread_objects
+
+    @unread_objects.setter
+    def unread_objects(self, objects: UnreadObjects) -> None:
+        self._decider.unread_objects = objects
+
+    @property
+    def unanalysed(self) -> UnreadObjects:
+        """Return what descriptions of points leave out: objects of unread kinds, and policies of the network.
+
+        It is for the packages of this project, and no part of the public API.
+        """
+        version, objects = self._unanalysed
+        if version != self._engine.version:
+            unread = self.unread_objects.objects
+            network = network_objects(self._engine, self._assemble_end, self.document_of)
+            objects = UnreadObjects([*unread, *network])
+            self._unanalysed = (self._engine.version, objects)
+        return objects
+
+    def enforcement_at(self, point: Point) -> list[PolicyEnforcement]:
+        """Return who enforces the policies at a point. It is no part of the public API."""
+        return list(self._enforcers.at(point))
+
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
+        """Return the policies that cannot be read and that are about some of these points."""
+        return self._decider.rejected_at(points)
+
+
+def _differing(reading: Settings, deciding: Settings) -> str:
+    read_with, given = reading.to_json(), deciding.to_json()
+    name = next((name for name in given if given[name] != read_with[name]), None)
+    if name is None:
+        return "the manifests were read for other networks of this machine than they are to be decided for"
+    return f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
+
+
+def _is_about(warning: Diagnostic, names: Set[str]) -> bool:
+    """Return whether a warning is about an object of a cluster that has one of these names."""
+    return warning.span is not None and warning.span.source.is_object and warning.span.file in names
+
+
+def load(
+    *paths: str | PathLike[str],
+    settings: Settings | None = None,
+    keys: KeySource | None = None,
+    follow: bool = False,
+    exclude: Iterable[str] = (),
+    strict: bool = True,
+    unread: Handling = Handling.ERROR,
+    live: bool = False,
+) -> Authority:
+    """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
+
+    With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out.
+    `strict`, `unread` and `live` are those of `Authority`.
+    """
+    manifests = read_manifests(paths, settings, bounds=Bounds.of(paths, follow=follow, exclude=exclude))
+    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
+
+
+def from_text(
+    text: str,
+    settings: Settings | None = None,
+    keys: KeySource | None = None,
+    *,
+    strict: bool = True,
+    unread: Handling = Handling.ERROR,
+    live: bool = False,
+) -> Authority:
+    """Build an authority on the manifests in a text, in YAML or JSON. Raises ManifestError as `load` does."""
+    manifests = read_whole_text("text", text, settings or Settings())
+    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
+
+
+def from_objects(
+    objects: Iterable[Mapping[str, object]],
+    settings: Settings | None = None,
+    keys: KeySource | None = None,
+    *,
+    strict: bool = True,
+    unread: Handling = Handling.ERROR,
+    live: bool = False,
+) -> Authority:
+    """Build an authority on objects of the Kubernetes API, as client libraries have them. Raises ManifestError."""
+    manifests = read_plain(objects, settings or Settings(), whole=True)
+    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)

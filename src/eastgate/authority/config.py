@@ -1,0 +1,104 @@
+"""eastgate.yaml: the settings of a project, and the findings of lint that it ignores, in a file.
+
+settings:
+  meshMode: ambient
+  trustDomain: example.org
+lint:
+  ignore:
+  - {code: EG6003, object: AuthorizationPolicy/shop/*, reason: the operator opens the port}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from eastgate.authority.reading import ManifestError
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
+from eastgate.reading.manifests import Bounds, read_nodes
+from eastgate.reading.manifests.codes import LEADS_OUT
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Check, Field, ListOf, MapOf, Record, Text, check, quoted
+from eastgate.reading.manifests.shapes.codes import NOT_A_CHOICE
+from eastgate.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class LintIgnore:
+    """A finding that a project ignores: its code, and a pattern of the objects that it is about."""
+
+    code: str
+    object: str
+    span: Span
+
+
+def _code(node: Node, to: Check[None]) -> None:
+    if not _CODE.fullmatch(node.text):
+        message = f"{quoted(node.text)} is not a code of lint"
+        to.report(NOT_A_CHOICE, message, node, help="write one such as EG6003")
+
+
+def _reason(node: Node, to: Check[None]) -> None:
+    if not node.text.strip():
+        to.report(NOT_A_CHOICE, "a reason is not empty", node, help="write why the finding is ignored")
+
+
+_CODE = regex(r"EG\d{4}")
+_IGNORE: Record[None] = Record(
+    "an entry of `ignore`",
+    {
+        "code": Field(Text("a code", _code), required=True),
+        "reason": Field(Text("a reason", _reason), required=True, help="write why the finding is ignored"),
+        "object": Field(Text("a pattern of objects")),
+    },
+)
+_CONFIG: Record[None] = Record(
+    "eastgate.yaml",
+    {
+        "settings": Field(MapOf(Text(), "a mapping of settings")),
+        "lint": Field(Record("`lint`", {"ignore": Field(ListOf(_IGNORE))})),
+    },
+)
+
+
+def read_config(path: Path, *, explicit: bool = True) -> Settings:
+    """Read the settings in a file. Raises ManifestError or SettingsError where it has errors.
+
+    One that is not `explicit` was looked up in a folder, and must not lead out of it.
+    """
+    settings = Settings()
+    for node in _read(path, explicit=explicit):
+        section = node.get("settings")
+        settings = Settings.from_mapping(
+            {name: setting.value for name, setting in section.items()} if section else {}, settings
+        )
+    return settings
+
+
+def read_ignores(path: Path, *, explicit: bool = True) -> tuple[LintIgnore, ...]:
+    """Read the findings that a project ignores. Raises ManifestError where the file has errors."""
+    sections = [section for node in _read(path, explicit=explicit) if (section := node.get("lint")) is not None]
+    entries = [entry for section in sections for entry in section.get("ignore") or ()]
+    return tuple(
+        LintIgnore(entry["code"].text, entry["object"].text if "object" in entry else "*", entry.span)
+        for entry in entries
+    )
+
+
+def _read(path: Path, *, explicit: bool) -> Sequence[Node]:
+    reporter = Reporter()
+    if not explicit and not Bounds.of([path.parent]).hold(path):
+        message = f"`{printable(str(path))}` leads out of its folder, and is not followed"
+        reporter.report(LEADS_OUT, message, help=f"name it: --config {printable(str(path))}")
+        raise ManifestError(reporter.errors)
+    roots = read_nodes(path)
+    reporter, nodes = roots.reporter, roots.nodes
+    for node in nodes:
+        check(_CONFIG, node, Check(reporter, None))
+    if reporter.errors:
+        raise ManifestError(reporter.errors)
+    return nodes

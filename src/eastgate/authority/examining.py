@@ -1,0 +1,100 @@
+"""Diagnostics that need everything that was read, kept up to date.
+
+A dialect is asked again where one of its policies has changed, or an object of a kind that its findings depend on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import field
+
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.records import dataclass
+from eastgate.cluster import World
+from eastgate.dialects import DIALECTS, Policy
+from eastgate.ir import PolicyRef
+from eastgate.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminationFindings:
+    """The diagnostics of an examination, each with its policy, and the policies that have no errors any more."""
+
+    found: list[tuple[Policy | None, Diagnostic]] = field(default_factory=list)
+    mended: list[Policy] = field(default_factory=list)
+
+    @property
+    def errors(self) -> dict[PolicyRef | None, list[Diagnostic]]:
+        """Return the errors by policy. None has those that no policy has."""
+        errors: dict[PolicyRef | None, list[Diagnostic]] = {}
+        for policy, finding in self.found:
+            if finding.is_error:
+                errors.setdefault(policy.ref if policy is not None else None, []).append(finding)
+        return errors
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyExamination:
+    """The policies of each dialect that examines its own. `unfit` are those with errors.
+
+    `unfounded` are errors, by dialect, in what a cluster says about all policies, such as the configuration of a mesh:
+    they must not stop answers about everything else.
+    """
+
+    settings: Settings
+    policies: Mapping[str, Mapping[PolicyRef, Policy]] = field(default_factory=dict)
+    unfit: Mapping[PolicyRef, Policy] = field(default_factory=dict)
+    unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        policies: Iterable[Policy],
+        unfit: Iterable[Policy],
+        unfounded: Mapping[str, list[Diagnostic]],
+    ) -> PolicyExamination:
+        """Return the examination of policies that were examined when they were read."""
+        unfit_by_ref = {policy.ref: policy for policy in unfit}
+        known = {policy.ref: policy for policy in policies} | unfit_by_ref
+        by_dialect = {
+            dialect.name: {ref: policy for ref, policy in known.items() if isinstance(policy, dialect.model)}
+            for dialect in DIALECTS
+            if dialect.examine is not None
+        }
+        return cls(settings, by_dialect, unfit_by_ref, unfounded)
+
+    def after(
+        self, put: Collection[Policy], gone: Collection[PolicyRef], kinds: Collection[str], world: World
+    ) -> tuple[PolicyExamination, ExaminationFindings]:
+        """Return the examination after a change of policies and of objects of these kinds, and what it found.
+
+        `gone` are the policies that are removed or replaced; `world` has the objects as they are now.
+        """
+        policies, unfounded, findings = {**self.policies}, {**self.unfounded}, ExaminationFindings()
+        unfit = {ref: policy for ref, policy in self.unfit.items() if ref not in gone}
+        for dialect in DIALECTS:
+            if dialect.examine is None:
+                continue
+            known: Mapping[PolicyRef, Policy] = self.policies.get(dialect.name, {})
+            own = {policy.ref: policy for policy in put if isinstance(policy, dialect.model)}
+            if own or not known.keys().isdisjoint(gone):
+                known = {**known}  # a comprehension would hash every name again
+                for ref in gone:
+                    known.pop(ref, None)
+                known |= own
+            elif not known or dialect.examined_kinds.isdisjoint(kinds):
+                continue
+            examined = [*dialect.examine(known.values(), self.settings, world)]
+            policies[dialect.name] = known
+            unfounded[dialect.name] = [finding for policy, finding in examined if _is_unfounded(policy, finding)]
+            findings.found.extend(pair for pair in examined if not _is_unfounded(*pair))
+            wrong = {policy.ref for policy, finding in examined if policy is not None and finding.is_error}
+            findings.mended.extend(unfit.pop(ref) for ref in [*unfit] if ref in known and ref not in wrong)
+            unfit |= {ref: known[ref] for ref in wrong}
+        return PolicyExamination(self.settings, policies, unfit, unfounded), findings
+
+
+def _is_unfounded(policy: Policy | None, finding: Diagnostic) -> bool:
+    in_cluster = finding.span is not None and finding.span.source.is_object
+    return policy is None and finding.is_error and in_cluster

@@ -1,0 +1,94 @@
+"""Questions with values for what they leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from eastgate.authority.questions import Question
+from eastgate.ir import Known, Value
+from eastgate.ir.attributes import (
+    ADDRESS,
+    APPLICATION,
+    AUTHORITY,
+    FORWARDED_ADDRESS,
+    HOST,
+    MCP_METHOD,
+    MCP_TOOL,
+    METHOD,
+    PACKET_SOURCE,
+    PATH,
+    PORT,
+    SNI,
+    TARGET,
+    TOKEN,
+    URL_PATH,
+    Attribute,
+)
+from eastgate.ir.symbolic.cells import OTHER
+
+PARTS: dict[Attribute, str] = {
+    PORT: "port",
+    METHOD: "method",
+    PATH: "path",
+    HOST: "host",
+    SNI: "sni",
+    MCP_METHOD: "mcp_method",
+    MCP_TOOL: "tool",
+    ADDRESS: "source_ip",
+    FORWARDED_ADDRESS: "forwarded_for",
+}
+"""The parts of a question that have the values of attributes."""
+_FORMS: dict[str, str] = {
+    PATH.name: "path",  # in whatever form a proxy compares it
+    TARGET.name: "path",
+    URL_PATH.name: "path",
+    AUTHORITY.name: "host",
+    PACKET_SOURCE.name: "source_ip",
+}
+_FRESH = "any-other"  # a name that no rule has
+_NO_HEADERS = {"accept": "application/json"}  # the headers of a request without any that rules look at
+
+
+def with_values(question: Question, values: Mapping[Attribute, Known]) -> Question:
+    """Return the question with these values of what it leaves out. A value that no rule names becomes `any-other`."""
+    parts: dict[str, object] = {}
+    headers, claims = dict(question.headers or {}), dict(question.claims or {})
+    pairs: list[str] = []
+    for attribute, value in values.items():
+        texts = [str(each).replace(OTHER, _FRESH) for each in _each(value)]
+        part = PARTS.get(attribute) or _FORMS.get(attribute.name)
+        if part is not None and texts:
+            parts[part] = value if isinstance(value, int) else _spelled(part, texts[0])
+        elif attribute.is_header and texts:
+            headers[attribute.key] = texts
+        elif attribute.name == "claim" and texts:
+            claims[attribute.key] = texts[0] if len(texts) == 1 else texts
+        elif attribute.name == "query parameter":
+            pairs += [f"{attribute.key}={text}" for text in texts]
+    absent = {attribute.name for attribute, value in values.items() if value is None}
+    if pairs:
+        parts["path"] = f"{parts.get('path') or question.path or '/'}?{'&'.join(pairs)}"
+    if headers or "header" in absent:
+        parts["headers"] = headers or _NO_HEADERS
+    if claims:
+        parts["claims"] = claims
+    elif absent & {"claim", TOKEN.name} and question.headers is None and question.token is None:
+        parts["no_token"] = True
+    if question.is_bare_message and not parts.keys().isdisjoint(("path", "host", "headers")):
+        parts.setdefault("method", "POST")  # as it is without them
+    if values.get(APPLICATION) == "http" and not question.is_http:
+        parts.setdefault("method", "GET")
+    return replace(question, **parts)  # type: ignore[arg-type]
+
+
+def _each(value: Known) -> tuple[Value, ...]:
+    return value if isinstance(value, tuple) else () if value is None else (value,)
+
+
+def _spelled(part: str, text: str) -> str:
+    if part == "path":
+        return text if text.startswith("/") or text == "*" else f"/{text}"
+    if part in ("host", "sni"):
+        return f"{text}.example" if text == _FRESH else text
+    return text

@@ -1,0 +1,75 @@
+"""Why a question cannot be decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eastgate.basics.diagnostics import Code, Diagnostic
+
+BAD_SOURCE = Code(
+    "EG0101",
+    "source not understood",
+    "A source is sa:, pod:, deployment:, statefulset:, daemonset:, spiffe://, id:, ip: or anonymous.",
+)
+BAD_DESTINATION = Code(
+    "EG0102",
+    "destination not understood",
+    "A destination is pod:, deployment:, statefulset:, daemonset:, service:, gateway:, route:, backend:, authconfig:, "
+    "host: or ip:.",
+)
+NOT_DECLARED = Code(
+    "EG0103",
+    "not declared",
+    "What a question is about must be in the manifests; only then is it known what targets it.",
+)
+NOTHING_BEHIND = Code(
+    "EG0104",
+    "nothing behind the Service",
+    "A Service without pods, or without that port, leads nowhere: there is nothing to decide for.",
+)
+BAD_ATTRIBUTE = Code(
+    "EG0105", "attribute not understood", "An attribute of the question has a value that no request can have."
+)
+POLICY_REJECTED = Code(
+    "EG0120",
+    "a policy that targets it cannot be read",
+    "What a policy with errors says is unknown, so that nothing can be said of what it targets. Questions about "
+    "everything else are answered, and `--strict` answers none.",
+)
+LABELS_UNKNOWN = Code(
+    "EG0122",
+    "a policy selects by a label that a cluster adds",
+    "Controllers and injectors add labels to pods (`pod-template-hash`, `job-name`, `linkerd.io/control-plane-ns` and "
+    "others), which no template shows. Whether a policy that selects by one applies to the pods of a template cannot "
+    "be told; give real Pods (`kubectl get pods -o yaml`), or select by labels of the template.",
+)
+NOT_CONSIDERED = Code(
+    "EG0121",
+    "what is not read could change the answer",
+    "The manifests have objects of kinds that are not read, and they could turn the answer into another one. With "
+    "`--unread warn` the answer is about what was read, and the exit status is 3; with `--unread ignore` they count "
+    "for nothing.",
+)
+
+
+class QuestionError(ValueError):
+    """A question that cannot be decided, and why. `diagnostics` has also what is wrong with policies, if that is it."""
+
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        help: str | None = None,  # noqa: A002
+        causes: Sequence[Diagnostic] = (),
+    ) -> None:
+        super().__init__(message if help is None else f"{message} ({help})")
+        self.diagnostic = Diagnostic(code, message, None, help)
+        self.diagnostics = [*causes, self.diagnostic]
+
+
+class UnknownLabelsError(QuestionError):
+    """A question about an account of this namespace whose pods no manifest has: they may have too many labels."""
+
+    def __init__(self, namespace: str, message: str, way_out: str) -> None:
+        super().__init__(BAD_SOURCE, message, way_out)
+        self.namespace = namespace

@@ -1,0 +1,57 @@
+"""What follows from the words of a question, and is worked out only where a layer looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from eastgate.authority.questions.codes import BAD_ATTRIBUTE, QuestionError
+from eastgate.cluster.question import Question
+from eastgate.ir import Known
+from eastgate.ir.addresses import parse_address
+from eastgate.ir.attributes import APPLICATION, FORWARDED_ADDRESS, TRANSPORT, UNKNOWN, Attribute, Unknown
+
+TRANSPORTS = ("TCP", "UDP", "SCTP")
+
+
+def address_of(text: str) -> str:
+    """Return an address in its usual spelling. Raises QuestionError where it is none."""
+    try:
+        return str(parse_address(text))
+    except ValueError:
+        raise QuestionError(BAD_ATTRIBUTE, f"`{text}` is not an IP address") from None
+
+
+def transport_of(question: Question) -> str:
+    """Return the transport protocol of a question. Raises QuestionError where there is no such protocol."""
+    transport = (question.protocol or "tcp").upper()
+    if transport not in TRANSPORTS:
+        raise QuestionError(
+            BAD_ATTRIBUTE, f"`{question.protocol}` is not a transport protocol", "write tcp, udp or sctp"
+        )
+    return transport
+
+
+def _application(question: Question) -> Known:
+    return "http" if question.is_http else "bytes"
+
+
+def _forwarded_address(question: Question) -> Known | Unknown:
+    return UNKNOWN if question.forwarded_for is None else address_of(question.forwarded_for)
+
+
+_DERIVED: Mapping[Attribute, Callable[[Question], Known | Unknown]] = {
+    APPLICATION: _application,
+    TRANSPORT: transport_of,
+    FORWARDED_ADDRESS: _forwarded_address,
+}
+
+
+def derived_among(looked_at: Iterable[Attribute]) -> tuple[Attribute, ...]:
+    """Return those of these attributes that are worked out here."""
+    return tuple(attribute for attribute in looked_at if attribute in _DERIVED)
+
+
+def derive_values(question: Question, attributes: Iterable[Attribute]) -> Mapping[Attribute, Known]:
+    """Return what a question says of derived attributes; what it says nothing of is left out."""
+    derived = ((attribute, _DERIVED[attribute](question)) for attribute in attributes)
+    return {attribute: value for attribute, value in derived if value is not UNKNOWN}

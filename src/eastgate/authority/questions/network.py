@@ -1,0 +1,455 @@
+"""The two ends of connections, as the network sees them: pods with labels and addresses, and addresses elsewhere.
+
+A caller may stand for several senders: an account for all of its pods. Who has an account of which no manifest has a
+pod is a pod of its namespace with any labels: one of each kind that policies tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+
+from eastgate.authority.questions import ends
+from eastgate.authority.questions.arrivals import EntryPoint, Values, account_named
+from eastgate.authority.questions.codes import UnknownLabelsError
+from eastgate.authority.questions.derived import address_of, transport_of
+from eastgate.authority.questions.ends import source_of
+from eastgate.basics.records import dataclass
+from eastgate.cluster import (
+    GATEWAY_NAME_LABEL,
+    PodsAcross,
+    PodsMatching,
+    PodsOfAccount,
+    Target,
+    Workload,
+    World,
+    service_account_id,
+)
+from eastgate.cluster.points import Direction, NetworkEnd, Point, UnseenHop
+from eastgate.cluster.question import Question
+from eastgate.cluster.targets import GatewayNamed
+from eastgate.dialects import Policy
+from eastgate.engine.engine import Engine
+from eastgate.ir import (
+    ALWAYS,
+    NEVER,
+    Computed,
+    Is,
+    Known,
+    Labelled,
+    Layer,
+    Matcher,
+    OneOf,
+    Predicate,
+    atoms,
+    known,
+    labels_text,
+    rewrite,
+)
+from eastgate.ir.attributes import (
+    ADDRESS,
+    DESTINATION_ADDRESS,
+    DESTINATION_DOMAIN,
+    DESTINATION_LABELS,
+    DESTINATION_NAMESPACE,
+    DESTINATION_NODE,
+    IDENTITY,
+    PACKET_SOURCE,
+    PORT,
+    PORT_NAME,
+    SERVICE,
+    SOURCE_LABELS,
+    SOURCE_NAMESPACE,
+    SOURCE_WORKLOAD,
+    VICINITY,
+    Attribute,
+)
+from eastgate.ir.labels import Selector
+from eastgate.ir.symbolic.cells import OTHER, cells_of_attributes, representatives
+from eastgate.settings import Settings
+
+_MOST_KINDS = 4096  # of pods that no manifest has
+OUTSIDE: Values = {SOURCE_NAMESPACE: None, SOURCE_LABELS: None}
+"""What the network sees of a sender that is no pod, beside its address."""
+
+
+class TooManyKinds(Exception):  # noqa: N818 - it is no error: nothing is said
+    """Policies tell more kinds of pods apart than are looked at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sender:
+    """Who opens a connection: a pod, where `end` is known, or somebody elsewhere. The network sees `values`."""
+
+    values: Values
+    end: NetworkEnd | None = None
+    workload: Workload | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Receiver:
+    """The end that a connection arrives at. A pod in its node's network has no `end`: no policy selects it."""
+
+    values: Values
+    end: NetworkEnd | UnseenHop | None = None
+    workload: Workload | None = None
+
+
+# Senders
+
+
+def senders_of(
+    question: Question,
+    caller: Values,
+    world: World,
+    settings: Settings,
+    selectors: Callable[[str], Iterable[Labelled]],
+) -> tuple[Sender, ...]:
+    """Return everybody whom a caller of a question stands for.
+
+    `selectors` returns those that tell the pods of a namespace apart. On one machine, the address of a caller tells
+    which pod of its account it is, and is no address of the cluster.
+    """
+    given = address_of(question.source_ip) if question.source_ip is not None else None
+    source = source_of(question.source, settings)
+    account = account_named(source, settings)
+    pod = caller.get(SOURCE_WORKLOAD)
+    if world.is_local and not isinstance(source, ends.UnknownCaller):
+        is_known = account is not None or isinstance(pod, str)
+        if not is_known or caller.get(IDENTITY) is None:
+            proves = world.addresses_prove and caller.get(IDENTITY) is None
+            return _send_unproven(given or caller.get(ADDRESS), world, proves=proves)
+        at = world.placed_at(given) if given is not None else None
+        if at is not None and at.identity_in(settings.trust_domain) == caller.get(IDENTITY):
+            return send(at, world)
+        given = None
+    if isinstance(pod, str):
+        return send(world.workloads[pod], world, given)
+    if account is not None:
+        pods = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
+        domain = settings.trust_domain
+        identity = service_account_id(domain, *account)
+        outside = (each for each in world.workloads.values() if not each.is_pod)
+        pods += [each for each in outside if each.identity_in(domain) == identity]
+        if given is not None:
+            pods = [pod for pod in pods if given in _addresses(pod)] or pods
+        if pods:
+            return tuple(sender for pod in pods for sender in send(pod, world, given))
+        try:
+            return tuple(imagine_senders(account[0], world, selectors(account[0]), given))
+        except TooManyKinds:
+            message = f"no manifest has a pod of `{source}`, and network policies tell too many kinds of pods apart"
+            raise UnknownLabelsError(account[0], message, "ask for a pod, or give the pods of the account") from None
+    if isinstance(source, ends.UnknownCaller):  # it may be any pod, too
+        pods = [pod for pod in world.workloads.values() if pod.is_pod]
+        return (Sender({}), *(sender for pod in pods for sender in send(pod, world, given)))
+    address = given if given is not None else address_of(source.value) if isinstance(source, ends.Address) else None
+    return send_from_outside(address, world)
+
+
+def _send_unproven(address: Known, world: World, *, proves: bool) -> tuple[Sender, ...]:
+    """Return who may send from an address of the machine: the pod there, and anybody else unless the address proves."""
+    if not isinstance(address, str):
+        return (Sender(OUTSIDE),)
+    workload, outside = world.placed_at(address), Sender({**OUTSIDE, PACKET_SOURCE: address})
+    if workload is None:
+        return (outside,)
+    return send(workload, world) if proves else (*send(workload, world), outside)
+
+
+def send_from_outside(address: str | None, world: World) -> tuple[Sender, ...]:
+    """Return who sends from an address, which may be that of a pod."""
+    if address is None:
+        return (Sender(OUTSIDE),)
+    workload = world.by_ip(address)
+    return (Sender({**OUTSIDE, PACKET_SOURCE: address}),) if workload is None else send(workload, world, address)
+
+
+def send(workload: Workload, world: World, given: str | None = None) -> tuple[Sender, ...]:
+    """Return a workload as a sender from each of its addresses; `given`: its address, if somebody says so."""
+    is_plain = workload.is_pod and not workload.host_network
+    values = _labelled(workload.namespace, workload.labels, world) if is_plain else OUTSIDE
+    end = NetworkEnd(workload.key, Direction.EGRESS) if is_plain else None
+    addresses = (given,) if given is not None else _addresses(workload)
+    return tuple(
+        Sender(values if address is None else {**values, PACKET_SOURCE: address}, end, workload)
+        for address in addresses
+    )
+
+
+def _addresses(workload: Workload) -> tuple[str | None, ...]:
+    """Return the addresses of a workload in its cluster; one that is unknown, where none is known."""
+    own = ((workload.host_ip,) if workload.host_ip else ()) if workload.host_network else workload.ips
+    return own or (None,)
+
+
+def _labelled(namespace: str, labels: Mapping[str, str], world: World) -> Values:
+    return {SOURCE_NAMESPACE: labels_text(world.namespace(namespace).labels), SOURCE_LABELS: labels_text(labels)}
+
+
+def imagine_senders(
+    namespace: str, world: World, selectors: Iterable[Labelled], given: str | None = None
+) -> Iterator[Sender]:
+    """Yield a pod of each kind that could be in a namespace: `selectors` tell them apart. Raises TooManyKinds."""
+    cells, is_all = cells_of_attributes([Is(SOURCE_LABELS, matcher) for matcher in selectors], [SOURCE_LABELS])
+    kinds = [text for text in cells[SOURCE_LABELS] if isinstance(text, str) and text != OTHER]
+    if not is_all or len(kinds) > _MOST_KINDS:
+        raise TooManyKinds
+    for labels in kinds or [""]:
+        yield imagine_pod(namespace, labels, world, given)
+
+
+def imagine_pod(namespace: str, labels: str, world: World, given: str | None = None) -> Sender:
+    """Return a pod with these labels that no manifest has."""
+    home = labels_text(world.namespace(namespace).labels)
+    address: Values = {} if given is None else {PACKET_SOURCE: given}
+    end = NetworkEnd(f"{namespace}/a pod with the labels {{{labels}}}", Direction.EGRESS, labels)
+    return Sender({SOURCE_NAMESPACE: home, SOURCE_LABELS: labels, **address}, end)
+
+
+def any_pod(namespace: str, world: World) -> Sender:
+    """Return a pod of a namespace with any labels. Whether it may send is unknown, too, so that it has no end."""
+    return Sender({SOURCE_NAMESPACE: labels_text(world.namespace(namespace).labels)})
+
+
+# Receivers
+
+
+def receivers_of(entry: EntryPoint, question: Question, world: World) -> tuple[Receiver, ...]:
+    """Return the ends at which a connection may arrive first on the way of an entry."""
+    first = entry.points[0] if entry.points else None
+    transport = transport_of(question)
+    if isinstance(first, str):
+        return receive(world.workloads[first], world, entry.values.get(PORT), transport)
+    if isinstance(first, GatewayNamed):
+        pods = [world.workloads[key] for key in sorted(world.select(_pods_of(first)))]
+        if pods:
+            return tuple(end for pod in pods for end in receive(pod, world, entry.values.get(PORT), transport))
+        return (Receiver({}, UnseenHop("the caller", str(first))),)
+    address = entry.values.get(DESTINATION_ADDRESS)
+    if entry.values.get(DESTINATION_DOMAIN) is not None:
+        return (Receiver(_OUTSIDE_PODS),)
+    if not isinstance(address, str):
+        return (Receiver({}, UnseenHop("the caller", entry.where)),)
+    return (receive_outside(address, world),)
+
+
+_OUTSIDE_PODS: Values = {
+    DESTINATION_NAMESPACE: None,
+    DESTINATION_LABELS: None,
+    DESTINATION_NODE: None,
+    PORT_NAME: None,
+}
+"""What the network sees of a receiver that is neither a pod nor a node, beside its address and its name."""
+
+
+def receive_outside(address: str, world: World) -> Receiver:
+    """Return an address as a receiver that is no pod; it may be that of a node. Nobody knows its names."""
+    return Receiver({**_OUTSIDE_PODS, DESTINATION_NODE: _node_at(address, world), DESTINATION_ADDRESS: address})
+
+
+def _pods_of(gateway: GatewayNamed) -> Target:
+    return PodsMatching(gateway.namespace, Selector.of({GATEWAY_NAME_LABEL: gateway.name}))
+
+
+def receive(workload: Workload, world: World, port: Known = None, transport: str = "TCP") -> tuple[Receiver, ...]:
+    """Return a workload as a receiver at each of its addresses; `port`: the one that is called, where it is known."""
+    addresses = _addresses(workload)
+    return tuple(_receive_at(address, workload, world, port, transport) for address in addresses)
+
+
+def _receive_at(address: str | None, workload: Workload, world: World, port: Known, transport: str) -> Receiver:
+    values: dict[Attribute, Known] = {DESTINATION_DOMAIN: None}
+    if isinstance(port, int):
+        values[PORT_NAME] = _port_names(workload, port, transport)
+    if address is not None:
+        values[DESTINATION_ADDRESS] = address
+    if workload.host_network or not workload.is_pod:
+        values |= {DESTINATION_NAMESPACE: None, DESTINATION_LABELS: None}
+        if address is not None:
+            values[DESTINATION_NODE] = _node_at(address, world)
+        return Receiver(values, None, workload)
+    home = labels_text(world.namespace(workload.namespace).labels)
+    values |= {DESTINATION_NAMESPACE: home, DESTINATION_LABELS: labels_text(workload.labels), DESTINATION_NODE: None}
+    return Receiver(values, NetworkEnd(workload.key, Direction.INGRESS), workload)
+
+
+def _node_at(address: str, world: World) -> str | None:
+    """Return the labels of the node that has an address; None where none has it."""
+    return next((labels_text(node.labels) for node in world.nodes.values() if address in node.addresses), None)
+
+
+def _port_names(workload: Workload, port: int, transport: str) -> Known:
+    names = {declared.name for declared in workload.ports if (declared.number, declared.protocol) == (port, transport)}
+    return known(sorted(name for name in names if name))
+
+
+# Both
+
+
+def connections_of(
+    entry: EntryPoint, senders: Callable[[Receiver], Iterable[Sender]], question: Question, world: World
+) -> Iterator[EntryPoint]:
+    """Yield every connection on the way of an entry, with the two ends of each: ALL must be let through.
+
+    `senders` returns those who may open one to a receiver. A gateway opens one of its own to each of the pods behind
+    it; where either pods are unknown, so is what happens there.
+    """
+    for receiver in receivers_of(entry, question, world):
+        behind: list[EntryPoint] = []
+        unseen: tuple[Point, ...] = ()
+        if entry.onward is not None and receiver.workload is not None:
+            behind = list(_behind_gateway(receiver.workload, *entry.onward, question, world))
+        if entry.onward is not None and not behind:
+            unseen = (UnseenHop(_hop_start(receiver, entry), f"Service {entry.onward[0]}"),)
+        every = list(senders(receiver))
+        for sender in [sender for sender in every if share_family(sender, receiver)] or every:
+            crossed = cross_network(entry, sender, receiver)
+            yield replace(crossed, points=(*crossed.points, *unseen))
+        yield from (replace(each, guard=entry.guard) for each in behind)
+
+
+def _hop_start(receiver: Receiver, entry: EntryPoint) -> str:
+    if receiver.workload is not None:
+        return receiver.workload.key
+    return receiver.end.end if isinstance(receiver.end, UnseenHop) else entry.where
+
+
+def _behind_gateway(
+    gateway: Workload, key: str, port: int | None, question: Question, world: World
+) -> Iterator[EntryPoint]:
+    """Yield the connections from a pod of a gateway to the pods of a Service; none where no manifest has any."""
+    service = world.services.get(key)
+    if service is None:
+        return
+    for pod in (world.workloads[pod] for pod in world.pods_of(key)):
+        for number in world.target_ports(service, port, pod):
+            at = EntryPoint(f"{gateway.key} -> {pod.key}", (), {PORT: number, SERVICE: key})
+            pairs = list(product(send(gateway, world), receive(pod, world, number, transport_of(question))))
+            for sender, receiver in [pair for pair in pairs if share_family(*pair)] or pairs:
+                yield cross_network(at, sender, receiver)
+
+
+def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> EntryPoint:
+    """Return an entry with the ends of the connection before the points on its way.
+
+    Where nobody knows what a connection leads to, nothing can be said of either end.
+    """
+    ends_known = (receiver.end,) if isinstance(receiver.end, UnseenHop) else (sender.end, receiver.end)
+    before: tuple[Point, ...] = tuple(end for end in ends_known if end is not None)
+    is_direct, address = entry.values.get(SERVICE) is None, entry.values.get(DESTINATION_ADDRESS)
+    vicinity = vicinity_of(sender, receiver, is_direct=is_direct, address=address)
+    values = {**entry.values, **receiver.values, **sender.values, **vicinity}
+    points = (*before, *entry.points)
+    return replace(entry, points=points, values=values, onward=None)
+
+
+def share_family(sender: Sender, receiver: Receiver) -> bool:
+    """Return whether both ends have addresses of one family, as far as they are known: else nothing connects them."""
+    packets, address = sender.values.get(PACKET_SOURCE), receiver.values.get(DESTINATION_ADDRESS)
+    return packets is None or address is None or (":" in str(packets)) == (":" in str(address))
+
+
+def vicinity_of(sender: Sender, receiver: Receiver, *, is_direct: bool, address: Known = None) -> Values:
+    """Return how near two ends are; `is_direct`: the receiver itself is called, at this address, and no Service.
+
+    A template stands for any number of pods, and nobody knows which of them calls which.
+    """
+    sending, receiving = sender.workload, receiver.workload
+    if sending is not None and receiving is not None and sending.key == receiving.key and is_direct:
+        return {} if sending.derived else {VICINITY: "itself"}
+    called = receiver.values.get(DESTINATION_ADDRESS) or address
+    packets = sender.values.get(PACKET_SOURCE)
+    is_from_node = receiving is not None and receiving.host_ip is not None and packets == receiving.host_ip
+    is_to_node = sending is not None and sending.host_ip is not None and called == sending.host_ip
+    return {VICINITY: "node" if is_from_node or is_to_node else None}
+
+
+def name_ports(entry: EntryPoint, layers: Iterable[Layer], question: Question, world: World) -> Iterator[Values]:
+    """Yield the ports that a connection may be to, each with its names, where rules look at those and none is given.
+
+    These are one port of each kind that rules tell apart, and all that have names.
+    """
+    asked = [atom for layer in layers for atom in layer.atoms(observed=True) if isinstance(atom, Is)]
+    workload = _workload_at(entry.points, world)
+    is_told = {PORT, PORT_NAME}.isdisjoint(entry.values) and any(atom.attribute == PORT_NAME for atom in asked)
+    if workload is None or not is_told:
+        yield {}
+        return
+    named: Matcher = OneOf(frozenset(port.number for port in workload.ports if port.name))
+    matchers = [atom.matcher for atom in asked if atom.attribute == PORT]
+    for port in representatives(PORT, [*matchers, named]):
+        if isinstance(port, int):
+            yield {PORT: port, PORT_NAME: _port_names(workload, port, transport_of(question))}
+
+
+def _workload_at(points: Iterable[Point], world: World) -> Workload | None:
+    """Return the workload that a connection arrives at; None where it is none, or not known."""
+    for point in points:
+        if isinstance(point, str):
+            return world.workloads[point]
+        if isinstance(point, NetworkEnd) and point.direction is Direction.INGRESS:
+            return world.workloads[point.workload]
+    return None
+
+
+# What tells pods apart
+
+
+def selectors_about(engine: Engine[Policy], world: World, receiver: Receiver, namespace: str) -> Iterator[Labelled]:
+    """Yield the selectors that tell the pods of a namespace apart, as subjects, and as peers of a receiver."""
+    for target in (target for policy in engine.network_policies for target in policy.targets):
+        match target:
+            case PodsMatching(home, selector) if home == namespace:
+                yield Labelled(selector)
+            case PodsAcross(namespaces, pods) if namespaces.matches(world.namespace(namespace).labels):
+                yield Labelled(pods)
+    if receiver.end is not None:
+        for layer in engine.program(receiver.end).layers:
+            for atom in layer.atoms(observed=True):
+                if isinstance(atom, Is) and atom.attribute == SOURCE_LABELS and isinstance(atom.matcher, Labelled):
+                    yield atom.matcher
+
+
+def unlabelled_peer(engine: Engine[Policy], world: World, points: Iterable[Point]) -> tuple[NetworkEnd, Policy] | None:
+    """Return an end whose labels nobody knows, with a policy of the other end for which they matter.
+
+    A cluster adds labels to the pods of templates, and peers may be selected by those.
+    """
+    ends_of_it = {point.direction: point for point in points if isinstance(point, NetworkEnd)}
+    for direction, end in ends_of_it.items():
+        workload = world.workloads.get(end.workload)
+        other = ends_of_it.get(Direction.INGRESS if direction is Direction.EGRESS else Direction.EGRESS)
+        if workload is None or not workload.derived or other is None:
+            continue
+        for attachment in engine.attached(other):
+            layers = engine.layers_of(attachment.policy, other.direction)
+            if any(_may_be_selected(layer, workload, direction, world) for layer in layers):
+                return end, attachment.policy
+    return None
+
+
+def _may_be_selected(layer: Layer, workload: Workload, direction: Direction, world: World) -> bool:
+    """Return whether rules of a layer look at labels that pods of a template may have or not."""
+    home, labels = (
+        (SOURCE_NAMESPACE, SOURCE_LABELS)
+        if direction is Direction.EGRESS
+        else (DESTINATION_NAMESPACE, DESTINATION_LABELS)
+    )
+    namespace = labels_text(world.namespace(workload.namespace).labels)
+
+    def settle(atom: Is | Computed) -> Predicate:
+        if not isinstance(atom, Is) or atom.attribute != home:
+            return atom
+        return ALWAYS if atom.accepts(namespace) else NEVER
+
+    rules = (rule for chain in layer.chains for rule in chain.rules(observed=False))
+    return any(
+        isinstance(atom, Is)
+        and atom.attribute == labels
+        and isinstance(atom.matcher, Labelled)
+        and atom.matcher.selector.may_match(workload.labels)
+        for rule in rules
+        for atom in atoms(rewrite(rule.when, settle))
+    )

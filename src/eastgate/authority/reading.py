@@ -1,0 +1,375 @@
+"""Manifests: files read, and sorted into what exists, what is demanded, and what is wrong with either."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from os import PathLike
+from typing import BinaryIO, Protocol, cast, runtime_checkable
+
+from eastgate import dialects
+from eastgate.authority.examining import PolicyExamination
+from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
+from eastgate.basics.records import dataclass
+from eastgate.cluster import Manifest, Namespace, ObjectId, World, WorldObject, interpret, may_install
+from eastgate.cluster.unread import By, Influence, Plane, UnreadKind, UnreadObjects, unlisted_objects, unread_object
+from eastgate.dialects import Policy
+from eastgate.ir import PolicyRef
+from eastgate.reading.manifests import Bounds, Document, ReadResult, read, read_text
+from eastgate.reading.manifests.rendered import RenderedObject, UnlistedKind
+from eastgate.settings import Settings
+
+
+class ManifestError(ValueError):
+    """Manifests with errors. `diagnostics` has all of them, of all documents."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__(render_all(diagnostics))
+        self.diagnostics = list(diagnostics)
+
+
+@runtime_checkable
+class DocumentSource(Protocol):
+    """Something among paths that is no file, and can be read: a cluster."""
+
+    def __fspath__(self) -> str: ...
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Return the arguments of a command that reads the same."""
+        ...
+
+    def read(self, settings: Settings, into: ReadResult, on_part: Callable[[int, int], None] | None) -> None:
+        """Add its documents, and report why it cannot be read. `on_part` is told how much of how much was read."""
+        ...
+
+
+class FaultReason(enum.StrEnum):
+    """Why a document does not count as it is written."""
+
+    POLICY = "policy"  # a policy has errors: it closes what it targets
+    ROUTE = "route"  # a route has errors: it closes where it is attached
+    TWICE = "twice"  # an object contradicts another document of the same name: nobody knows which exists
+    OBJECT = "object"  # any other object has errors
+    KEPT = "kept"  # a policy, or what closes like one, has errors, and the one that was read before stays in force
+
+
+@dataclass(slots=True)
+class Fault:
+    """A document that does not count as it is written, and its errors."""
+
+    document: Document
+    reason: FaultReason
+    errors: list[Diagnostic]
+    settings: Settings = field(default_factory=Settings)
+    unfit: Policy | None = None
+    """The policy by itself, where it is wrong only beside everything else."""
+
+    @property
+    def closes(self) -> bool:
+        """Return whether it closes what it targets, or may be about."""
+        return self.reason in (FaultReason.POLICY, FaultReason.ROUTE, FaultReason.TWICE)
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy that closes what the document targets."""
+        return dialects.reject(self.document, self.errors, self.settings)
+
+
+@dataclass(slots=True)
+class Manifests:
+    """The documents that were read with some settings: what exists, what is demanded, and what is wrong with either."""
+
+    settings: Settings = field(default_factory=Settings)
+    objects: list[WorldObject] = field(default_factory=list)
+    policies: list[Policy] = field(default_factory=list)
+    reporter: Reporter = field(default_factory=Reporter)
+    faults: list[Fault] = field(default_factory=list)
+    unread: UnreadObjects = field(default_factory=UnreadObjects)
+    unused: int = 0
+    excluded: int = 0
+    left_out: dict[PolicyRef, list[Diagnostic]] = field(default_factory=dict)
+    """The errors in objects of a cluster that are no policies: one of them must not stop the answers about others."""
+    unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
+    """The errors, by dialect, in what a cluster says about all of its policies: see `PolicyExamination`."""
+    _documents: dict[Policy, Document] = field(default_factory=dict)
+
+    def add(self, document: Document) -> None:
+        """Take in one document."""
+        reporter = Reporter()
+        if isinstance(document.origin, UnlistedKind):
+            self.unread.objects.append(unlisted_objects(document, document.origin))
+        elif (kind := dialects.unread(document)) is not None:
+            self.unread.objects.append(unread_object(kind, document))
+        elif dialects.is_policy(document):
+            policy = dialects.read_policy(document, self.settings, reporter)
+            if policy is None:
+                self.faults.append(Fault(document, FaultReason.POLICY, reporter.errors, self.settings))
+            else:
+                self.add_policy(policy, document)
+        else:
+            declared = _declared(document, self.settings, reporter)
+            if declared is not None:
+                self.objects.append(declared)
+            elif not reporter.errors:
+                self.unused += 1
+            if reporter.errors and _is_left_out(document):
+                self._leave_out(document, reporter)
+            elif reporter.errors:
+                reason = FaultReason.ROUTE if dialects.is_route(document) else FaultReason.OBJECT
+                self.faults.append(Fault(document, reason, reporter.errors, self.settings))
+        self.reporter.diagnostics.extend(self._unreported(reporter))
+
+    def add_policy(self, policy: Policy, document: Document | None) -> None:
+        """Take in a policy, and the document that it was read from."""
+        self.policies.append(policy)
+        if document is not None:
+            self._documents[policy] = document
+
+    def _leave_out(self, document: Document, reporter: Reporter) -> None:
+        """Leave an object with errors out, as one that is not considered."""
+        self.unread.objects.append(unread_object(_FAULTY, document))
+        self.left_out[ref_of_document(document)] = reporter.errors
+        reporter.diagnostics[:] = [finding for finding in reporter if not finding.is_error]
+
+    def settle(self, *, whole: bool = True) -> None:
+        """Report what can be said only when everything has been read, if it has."""
+        if whole and any(dialects.is_examined(policy) for policy in self.policies):
+            examination, findings = PolicyExamination(self.settings).after(
+                self.policies, (), (), World.of(self.objects)
+            )
+            self.unfounded = examination.unfounded
+            for policy, finding in findings.found:
+                self.reporter.diagnostics.append(finding)
+                if policy is not None and finding.is_error:
+                    self._reject(policy, finding)
+        self._attribute()
+
+    def document_of(self, policy: Policy) -> Document | None:
+        """Return the document that a policy was read from."""
+        return self._documents.get(policy)
+
+    @property
+    def closing(self) -> list[Fault]:
+        """Return the faults that close what they target, or may be about."""
+        return [fault for fault in self.faults if fault.closes]
+
+    @property
+    def strays(self) -> list[Diagnostic]:
+        """Return the errors that no policy has: without what they are in, nobody knows what exists or is demanded."""
+        faults = (fault for fault in self.faults if fault.reason != FaultReason.OBJECT)
+        attributed = {id(error) for fault in faults for error in fault.errors}
+        return [error for error in self.reporter.errors if id(error) not in attributed]
+
+    @property
+    def unsure(self) -> list[Fault]:
+        """Return routes with errors, and objects that are written twice: nobody knows what exists of them."""
+        return [fault for fault in self.closing if not dialects.is_policy(fault.document)]
+
+    @property
+    def demanded(self) -> list[Policy]:
+        """Return the policies, and those with errors, each of which closes what it targets."""
+        return [*self.policies, *(fault.policy for fault in self.closing)]
+
+    def keep(self, good: Mapping[PolicyRef, Policy]) -> None:
+        """Put policies that were read before in the place of those with errors that have their names."""
+        for fault in self.closing:
+            policy = good.get(fault.policy.ref)
+            if policy is not None:
+                fault.reason = FaultReason.KEPT
+                self.add_policy(policy, fault.document)
+
+    def _attribute(self) -> None:
+        """Reject the policies that have errors which their reader found, and did not give up for."""
+        strays = self.strays
+        if not strays:
+            return
+        by_file: dict[str, list[Policy]] = {}
+        for policy in self._documents:
+            by_file.setdefault(policy.span.file, []).append(policy)
+        for error in strays:
+            span = error.span
+            if span is None:
+                continue
+            fault = next((fault for fault in self.closing if fault.document.span.holds(span)), None)
+            owner = next((policy for policy in by_file.get(span.file, ()) if policy.span.holds(span)), None)
+            if fault is not None:
+                fault.errors.append(error)
+            elif owner is not None:
+                self._reject(owner, error)
+
+    def _reject(self, policy: Policy, error: Diagnostic) -> None:
+        document = self._documents[policy]
+        fault = next((fault for fault in self.closing if fault.document is document), None)
+        if fault is not None:
+            fault.errors.append(error)
+            return
+        self.policies = [other for other in self.policies if other is not policy]
+        self.faults.append(Fault(document, FaultReason.POLICY, [error], self.settings, policy))
+
+    def _unreported(self, reporter: Reporter) -> list[Diagnostic]:
+        """Return the findings at places of which nothing is reported yet: the first to see a mistake reports it."""
+        if not reporter.diagnostics:
+            return []
+        reported = {(d.span.file, d.span.line, d.span.column) for d in self.reporter if d.span is not None}
+        return [d for d in reporter if d.span is None or (d.span.file, d.span.line, d.span.column) not in reported]
+
+
+_FAULTY = UnreadKind("", "object with errors", Influence.CHANGE, Plane.MESH, By.NAMESPACE)
+
+
+def _is_left_out(document: Document) -> bool:
+    """Return whether an object with errors is left out, rather than stopping everything: where a cluster has it.
+
+    A route is not: it closes where it is attached.
+    """
+    return isinstance(document.origin, RenderedObject) and not dialects.is_route(document)
+
+
+def ref_of_document(document: Document) -> PolicyRef:
+    """Return the name of the object that a document describes."""
+    return PolicyRef(document.kind, document.home, document.name, document.group)
+
+
+def ref_of_id(name: ObjectId) -> PolicyRef:
+    """Return the name of an object that exists."""
+    return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
+
+
+def _declared(document: Document, settings: Settings, reporter: Reporter) -> WorldObject | None:
+    if document.data is None:
+        return dialects.read_object(document, settings, reporter)
+    manifest = cast("Manifest", document)
+    declared = interpret(manifest, reporter, settings.namespace)
+    if declared is not None:
+        dialects.inspect(manifest, declared, reporter)
+    return declared
+
+
+def read_manifests(
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
+    settings: Settings | None = None,
+    *,
+    stdin: BinaryIO | None = None,
+    on_file: Callable[[int, int], None] | None = None,
+    bounds: Bounds | None = None,
+) -> Manifests:
+    """Read files, folders and `-` (standard input). Never raises for what is in them: see `reporter`.
+
+    Raises TypeError where something among `paths` is no path, such as an open file.
+    """
+    chosen = settings or Settings()
+    given = [paths] if isinstance(paths, str | PathLike) else paths
+    if hasattr(given, "readline"):  # an open file is iterable, and its lines are no paths
+        raise TypeError(f"paths: expected files and folders, got {type(given).__name__}")
+    given = list(given)
+    for path in given:
+        if not isinstance(path, str | PathLike):
+            raise TypeError(f"paths: expected files and folders, got {type(path).__name__}")
+    reading = read_documents(given, chosen, stdin=stdin, on_file=on_file, bounds=bounds, skim=True)
+    manifests = sort_documents(reading.documents, chosen, reading.reporter, reading.twice)
+    manifests.unused += reading.unused
+    manifests.excluded = reading.excluded
+    return manifests
+
+
+def read_documents(
+    paths: Iterable[str | PathLike[str]],
+    settings: Settings,
+    *,
+    stdin: BinaryIO | None = None,
+    on_file: Callable[[int, int], None] | None = None,
+    bounds: Bounds | None = None,
+    skim: bool = False,
+) -> ReadResult:
+    """Read documents as they were written. With `skim`, those of kinds that are not used are only counted."""
+    given = list(paths)
+    reading = read(
+        [path for path in given if not isinstance(path, DocumentSource)],
+        positioned=dialects.reads,
+        matters=dialects.matters,
+        takes=dialects.takes,
+        same=_says_the_same,
+        skim=skim,
+        namespace=settings.namespace,
+        stdin=stdin,
+        on_file=on_file,
+        bounds=bounds,
+    )
+    for source in given:
+        if isinstance(source, DocumentSource):
+            source.read(settings, reading, on_file)
+    return reading
+
+
+def read_plain(objects: Iterable[Mapping[str, object]], settings: Settings, *, whole: bool = False) -> Manifests:
+    """Read objects of the Kubernetes API that are given as plain data, as the client libraries have them.
+
+    `whole`: they are all that there is, and policies are looked at beside everything else.
+    """
+    content = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1)
+    return read_whole_text("update.json", content, settings, whole=whole)
+
+
+def read_whole_text(name: str, text: str, settings: Settings, *, whole: bool = True) -> Manifests:
+    """Read manifests in YAML or JSON. Diagnostics name the text `name`."""
+    reading = read_text(name, text, positioned=dialects.reads, namespace=settings.namespace)
+    return sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=whole)
+
+
+def _says_the_same(first: Document, second: Document) -> bool:
+    """Return whether two documents declare the very same thing to exist; of policies there must be one."""
+    if first.data is None or second.data is None:
+        return False
+    if dialects.unread(first) is not None:
+        return first.data == second.data
+    declared, again = _as_compared(first), _as_compared(second)
+    if may_install(first.api_version, first.kind) and None in (declared, again):
+        return True  # at most one of them is about a mesh
+    return declared is not None and declared == again
+
+
+def _as_compared(document: Document) -> object:
+    """Return the object that a document declares; a Namespace without the annotations of Kubernetes and its tools.
+
+    No policy API reads those, and a second manifest of a namespace is often there for one of them alone.
+    """
+    declared = interpret(cast("Manifest", document), Reporter(), document.default_namespace)
+    if not isinstance(declared, Namespace):
+        return declared
+    kept = {key: value for key, value in declared.annotations.items() if not _is_kubernetes_own(key)}
+    return replace(declared, annotations=kept)
+
+
+def _is_kubernetes_own(key: str) -> bool:
+    domain = key.partition("/")[0]
+    return "/" in key and (domain == "kubernetes.io" or domain.endswith(".kubernetes.io"))
+
+
+def sort_documents(
+    documents: Iterable[Document],
+    settings: Settings,
+    reporter: Reporter,
+    twice: Iterable[tuple[Document, Diagnostic]] = (),
+    *,
+    whole: bool = True,
+) -> Manifests:
+    """Sort documents into what exists and what is demanded.
+
+    `twice` are objects that contradict a document of the same name. Where these documents are not the `whole`, policies
+    are not looked at beside everything else.
+    """
+    manifests = Manifests(settings, reporter=reporter)
+    for document in documents:
+        try:
+            manifests.add(document)
+        except Exception as failure:
+            failure.add_note(f"while reading {document.span.location}: {document.kind} {document.name}")
+            raise
+    for document, error in twice:
+        if not (dialects.is_policy(document) or may_install(document.api_version, document.kind)):
+            manifests.faults.append(Fault(document, FaultReason.TWICE, [error], settings))
+    manifests.settle(whole=whole)
+    return manifests

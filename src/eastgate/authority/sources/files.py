@@ -1,0 +1,222 @@
+"""Files and folders of manifests as a source of changes: what is saved, as far as it can be relied on.
+
+What is in a file that is being written stays as it was, and so does, for a while, what is gone (`holding`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import field
+
+from eastgate.authority.authority import Authority
+from eastgate.authority.changes import Changes, changes_between
+from eastgate.authority.questions import NOT_CONSIDERED
+from eastgate.authority.reading import ManifestError, Manifests, read_manifests
+from eastgate.authority.sources.holding import HeldObjects, file_of, find_only_allowing
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.basics.records import dataclass
+from eastgate.cluster import World
+from eastgate.cluster.points import NamedPoint
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.cluster.unread import (
+    Callers,
+    Handling,
+    Standing,
+    Unconsidered,
+    UnreadObjects,
+    describe_unconsidered,
+    standing,
+)
+from eastgate.ir import PolicyRef
+from eastgate.reading.jwt import KeySource
+from eastgate.reading.manifests import Bounds
+from eastgate.reading.manifests.kustomizations import parts
+from eastgate.reading.manifests.watching.changes import FileStamp, stamps
+from eastgate.reading.manifests.watching.rest import is_being_written
+from eastgate.settings import Settings
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
+_LONG_WAIT = 2.0  # seconds, after which people want to know what is waited for
+
+
+class FileSource:
+    """Files and folders of manifests, and what of them is in force. `keys` are of token issuers."""
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        follow: bool = False,
+        exclude: Sequence[str] = (),
+        strict: bool = False,
+        unread: Handling = Handling.BY_KIND,
+        keys: KeySource | None = None,
+    ) -> None:
+        self._keys = keys
+        self.paths = tuple(paths)
+        self._follow = follow
+        self._exclude = tuple(exclude)
+        self._strict = strict
+        self._unread = unread
+        self.in_force = Manifests()
+        self._holding = HeldObjects()
+        self._rested: dict[str, FileStamp] = {}
+        self._checked: dict[Settings, tuple[Manifests, dict[str, FileStamp], Authority]] = {}
+
+    def read(self, settings: Settings) -> Authority:
+        """Load the manifests as they are now, to be enforced; policies with errors close what they target.
+
+        Raises ManifestError where something else has errors, and with `strict` where anything has.
+        """
+        rested = stamps(self.watched, self.bounds)
+        manifests = self.read_now(settings)
+        authority = self.authority(manifests)
+        self.in_force, self._rested = manifests, rested
+        return authority
+
+    def authority(self, manifests: Manifests) -> Authority:
+        """Build an authority. Raises ManifestError where objects that are not read forbid it (`unread`)."""
+        authority = Authority(
+            manifests,
+            keys=self._keys,
+            strict=self._strict or bool(manifests.unsure),
+            unread=self._unread,
+            live=True,
+        )
+        self.check_unread(authority.world, manifests)
+        return authority
+
+    def checked(self, settings: Settings) -> Authority:
+        """Return the authority by which `check` answers about these files as they are now. Raises ManifestError."""
+        stamped = stamps(self.watched, self.bounds)
+        in_force, seen, authority = self._checked.get(settings, (None, None, None))
+        if authority is None or in_force is not self.in_force or seen != stamped:
+            in_force = self.in_force
+            authority = Authority(self.read_now(settings), keys=self._keys, strict=False, unread=self._unread)
+            self._checked[settings] = (in_force, stamped, authority)
+        return authority
+
+    def check_unread(self, world: World, manifests: Manifests) -> None:
+        """Raise ManifestError where nothing is to be enforced because of objects that are not read."""
+        unconsidered = unread_at_proxies(world, manifests.unread)
+        if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
+            message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
+            raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
+
+    def is_usable(self, manifests: Manifests) -> bool:
+        """Return whether anything of these manifests can be enforced."""
+        return not (manifests.reporter.errors if self._strict or manifests.unsure else manifests.strays)
+
+    def read_now(self, settings: Settings) -> Manifests:
+        """Read the manifests as they are now, valid or not."""
+        return read_manifests(self.paths, settings, bounds=self.bounds)
+
+    def take(self, reading: FileReading, authority: Authority) -> tuple[Changes, float | None]:
+        """Return the changes that a reading brings, and the seconds until the next one, if one is due.
+
+        A policy that has errors now stays as it was, and so does what is held back. `authority` is the one in force.
+        """
+        manifests = reading.manifests
+        manifests.keep({policy.ref: policy for policy in self.in_force.policies})
+
+        def only_allowing(held: Manifests, gone: Collection[PolicyRef]) -> Collection[PolicyRef]:
+            return find_only_allowing(authority, self.authority(held), gone) if self.is_usable(held) else ()
+
+        unreliable = reading.unfinished | reading.emptied
+        due = self._holding.hold(self.in_force, manifests, unreliable, time.monotonic(), only_allowing)
+        return changes_between(self.in_force, manifests), due
+
+    def read_at_rest(self, settings: Settings) -> FileReading:
+        """Read the manifests as they are now, and note which files are unreliable: being written, or emptied."""
+        before = stamps(self.watched, self.bounds)
+        unfinished = {
+            path for path, stamp in before.items() if self._rested.get(path) != stamp and is_being_written(path)
+        }
+        manifests = self.read_now(settings)
+        after = stamps(self.watched, self.bounds)
+        unfinished |= {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        files_in_force = {*_files(self.in_force)}
+        emptied = {path for path, (_, _, size, _, _) in after.items() if size == 0 and path in files_in_force}
+        stamped = before.keys() | after.keys() | self._rested.keys()
+        self._rested = {path: stamp for path, stamp in after.items() if path not in unfinished}
+        rendered = bool(unfinished) and any(file not in stamped for file in (*files_in_force, *_files(manifests)))
+        return FileReading(manifests, frozenset(unfinished), frozenset(emptied - unfinished), rendered)
+
+    @property
+    def watched(self) -> tuple[str | os.PathLike[str], ...]:
+        """Return what to watch: the paths, and the folders that their kustomizations include from elsewhere."""
+        taken = (folder for path in self.paths for folder in parts(os.fspath(path), self._follow, Reporter()) or ())
+        return tuple(dict.fromkeys((*self.paths, *taken)))
+
+    @property
+    def bounds(self) -> Bounds:
+        """Return the bounds of reading now: a path that is a link may lead elsewhere later."""
+        return Bounds.of(self.paths, follow=self._follow, exclude=self._exclude)
+
+
+@dataclass(frozen=True, slots=True)
+class FileReading:
+    """The manifests that were read, the files that are being written, those that were emptied, and whether others were
+    rendered.
+
+    A rendered manifest depends on all files: if one of them is being written, none of it can be relied on.
+    """
+
+    manifests: Manifests
+    unfinished: frozenset[str] = frozenset()
+    emptied: frozenset[str] = frozenset()
+    rendered: bool = False
+
+    @property
+    def is_half(self) -> bool:
+        """Return whether errors may be there only because a file is half written."""
+        errors = self.manifests.reporter.errors if self.unfinished else ()
+        return self.rendered or any(error.span is None or file_of(error.span) in self.unfinished for error in errors)
+
+
+@dataclass(slots=True)
+class PendingFiles:
+    """The files that are unfinished, and since when."""
+
+    since: dict[str, float] = field(default_factory=dict)
+    reported: set[str] = field(default_factory=set)
+    _pause: float = _FIRST_PAUSE
+
+    def take_overdue(self, files: Collection[str], now: float) -> list[str]:
+        """Return the files that have been unfinished for long and were not reported yet."""
+        self.since = {path: self.since.get(path, now) for path in files}
+        self.reported &= {*files}
+        overdue = sorted(
+            path for path, since in self.since.items() if now - since >= _LONG_WAIT and path not in self.reported
+        )
+        self.reported.update(overdue)
+        return overdue
+
+    def next_pause(self, files: Collection[str]) -> float | None:
+        """Return the seconds until the next read, with backoff; None where no file is unfinished."""
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE) if files else _FIRST_PAUSE
+        return self._pause if files else None
+
+
+def _files(manifests: Manifests) -> Iterable[str]:
+    """Return the files from which something in these manifests was read."""
+    spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
+    names = {span.file for span in spans if span is not None}
+    return map(os.path.abspath, names)
+
+
+def unread_at_proxies(world: World, unread: UnreadObjects) -> Unconsidered:
+    """Return the objects that are not read and could change what is enforced at workloads and gateways."""
+    return unread.about((*world.workloads, *points_at_gateways(world)), Callers(anybody=True), world)
+
+
+def points_at_gateways(world: World) -> Iterator[NamedPoint]:
+    """Yield the gateways themselves, the routes and the backends."""
+    for gateway in world.gateways.values():
+        yield GatewayNamed(gateway.namespace, gateway.name)
+    for route in world.routes.values():
+        yield RouteNamed(route.namespace, route.name, route.kind)
+    for backend in world.backends.values():
+        yield BackendNamed(backend.namespace, backend.name)

@@ -1,0 +1,7 @@
+"""Diagnostics: what is wrong with what somebody wrote, where, and what to write instead."""
+
+from eastgate.basics.diagnostics.model import Code, Diagnostic, Reporter, Severity
+from eastgate.basics.diagnostics.render import render, render_all, snippet
+from eastgate.basics.diagnostics.suggest import did_you_mean, mistyped
+
+__all__ = ["Code", "Diagnostic", "Reporter", "Severity", "did_you_mean", "mistyped", "render", "render_all", "snippet"]

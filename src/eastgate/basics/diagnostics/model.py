@@ -1,0 +1,88 @@
+"""Diagnostics as data: a code from the catalogue, a sentence, a position and a way out."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import field
+
+from eastgate.basics.diagnostics.redaction import without_quotes
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
+
+
+class Severity(enum.StrEnum):
+    """Errors stop the work; warnings are said and nothing else; what is only worth knowing is for `lint` to say."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One entry of the catalogue: what a diagnostic of this code always means.
+
+    `wrong` is a manifest, or a part of one, that has it, and `right` the same without it.
+    """
+
+    id: str
+    title: str
+    explanation: str
+    severity: Severity = Severity.ERROR
+    wrong: str = ""
+    right: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding about one place. Of a place in a Secret it repeats nothing."""
+
+    code: Code
+    message: str
+    span: Span | None = None
+    help: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.span is not None and self.span.source.hides(self.span.line):
+            shown = self.span.first_line
+            object.__setattr__(self, "message", without_quotes(self.message, shown))
+            object.__setattr__(self, "help", without_quotes(self.help, shown) if self.help else self.help)
+
+    @property
+    def is_error(self) -> bool:
+        """Return whether this finding alone makes the input unusable."""
+        return self.code.severity is Severity.ERROR
+
+    def to_json(self) -> dict[str, object]:
+        """Return the finding as plain data, for `-o json`."""
+        span = self.span
+        return {
+            "code": self.code.id,
+            "severity": str(self.code.severity),
+            "message": self.message,
+            "file": span.file if span else None,
+            "line": span.line if span else None,
+            "column": span.column if span else None,
+            "underlined": span.underlined if span else None,
+            "help": self.help,
+        }
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Collects diagnostics, so that all errors of all documents come out of one run."""
+
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def report(self, code: Code, message: str, span: Span | None = None, *, help: str | None = None) -> None:  # noqa: A002
+        """Add one finding."""
+        self.diagnostics.append(Diagnostic(code, message, span, help))
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return iter(self.diagnostics)
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        """Return the findings that make the input unusable."""
+        return [d for d in self.diagnostics if d.is_error]

@@ -1,0 +1,115 @@
+"""Positions in source text: the one notion of them that every layer shares.
+
+A rule of the IR, a diagnostic and an explanation all point into the text that a person wrote. They do so with a `Span`,
+and a span keeps the text it points into alive, so that an explanation can underline it later without reading the file
+again (it may have changed, or been standard input).
+"""
+
+from __future__ import annotations
+
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.diagnostics.redaction import without_secrets
+from eastgate.basics.records import dataclass
+
+
+class SourceText:
+    """One text that was read: a file, standard input, or an object of a cluster as it would be written."""
+
+    __slots__ = ("_hidden", "_lines", "_text", "name")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self._text = text
+        self._lines: list[str] | None = None
+        self._hidden: frozenset[int] = frozenset()
+
+    @property
+    def text(self) -> str:
+        """Return the whole text."""
+        return self._text
+
+    @property
+    def is_object(self) -> bool:
+        """Return whether it is an object of a cluster: then its places are named by fields."""
+        return False
+
+    def location(self, span: Span) -> str:
+        """Return the name of a place in it, for people: file and line, or object and field."""
+        name = printable(self.name)
+        if not self.is_object:
+            return f"{name}:{span.line}"
+        field = self.field_at(span)
+        return f"{name} {field}" if field else name
+
+    def field_at(self, span: Span) -> str:
+        """Return the field of an object that a span is in, for people; empty where it is in no object, or no field."""
+        return printable(self._field_of(span))
+
+    def _field_of(self, span: Span) -> str:  # noqa: ARG002 - for objects
+        return ""
+
+    def line(self, number: int) -> str:
+        """Return the text of a line, counted from 1, without its line break; empty where there is none.
+
+        What a Secret holds is not for showing: all but its name, its labels and the names of its fields is starred out.
+        """
+        if self._lines is None:
+            lines = self.text.splitlines()
+            self._lines = without_secrets(lines)
+            if self._lines is not lines:
+                pairs = zip(lines, self._lines, strict=True)
+                self._hidden = frozenset(number for number, (text, shown) in enumerate(pairs, 1) if text != shown)
+        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
+
+    def hides(self, number: int) -> bool:
+        """Return whether something in a line is starred out."""
+        self.line(number)
+        return number in self._hidden
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of one text. Lines and columns count from 1; `end_column` is one past the last character."""
+
+    source: SourceText
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    @property
+    def file(self) -> str:
+        """Return the name of the text, as the user gave it."""
+        return self.source.name
+
+    def __str__(self) -> str:
+        return self.location if self.source.is_object else f"{self.location}:{self.column}"
+
+    @property
+    def location(self) -> str:
+        """Return file and line, or object and field, for people."""
+        return self.source.location(self)
+
+    def holds(self, other: Span) -> bool:
+        """Return whether another stretch begins inside of this one."""
+        begins = self.line, self.column
+        return self.file == other.file and begins <= (other.line, other.column) < (self.end_line, self.end_column)
+
+    @property
+    def first_line(self) -> str:
+        """Return the whole first line that the span touches."""
+        return self.source.line(self.line)
+
+    @property
+    def covered(self) -> str:
+        """Return the whole text of the span, as it may be shown."""
+        lines = [self.source.line(number) for number in range(self.line, self.end_line + 1)]
+        lines[-1] = lines[-1][: self.end_column - 1]
+        return "\n".join([lines[0][self.column - 1 :], *lines[1:]])
+
+    @property
+    def underlined(self) -> str:
+        """Return what a caret line underlines: the span itself, or its part on the first line."""
+        line = self.first_line
+        end = self.end_column if self.end_line == self.line else len(line.rstrip()) + 1
+        return line[self.column - 1 : max(end, self.column + 1) - 1]

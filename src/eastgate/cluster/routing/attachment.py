@@ -1,0 +1,137 @@
+"""Attachment of routes to listeners: the route asks for it, the listener allows it, and no other kind was first."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterator
+
+from eastgate.cluster import GATEWAY_GROUP, ROUTE_KINDS, Gateway, Listener, ParentRef, Route, RoutesFrom, World
+from eastgate.cluster.routing.hostnames import comparable, intersect
+
+_HTTP_KINDS = ("HTTPRoute", "GRPCRoute")
+_KINDS = {"HTTP": _HTTP_KINDS, "HTTPS": _HTTP_KINDS, "TLS": ("TLSRoute",)}
+
+
+class Detachment(enum.Enum):
+    """Why a listener does not take a route that some parent reference asks it to take."""
+
+    OTHER_PARENT = enum.auto()
+    OTHER_KIND = enum.auto()
+    OTHER_NAMESPACE = enum.auto()
+    OTHER_HOSTNAME = enum.auto()
+    HOSTNAME_TAKEN = enum.auto()
+    """An older route of the other kind, HTTPRoute or GRPCRoute, has some of its hostnames."""
+
+
+def is_http(listener: Listener) -> bool:
+    """Tell whether the gateway reads HTTP on a listener, and so takes HTTPRoutes and GRPCRoutes."""
+    return listener.protocol.upper() in ("HTTP", "HTTPS")
+
+
+def is_tls(listener: Listener) -> bool:
+    """Return whether a listener is chosen by the SNI of a TLS handshake."""
+    return listener.protocol.upper() in ("HTTPS", "TLS")
+
+
+def distinct_listeners(gateway: Gateway) -> list[Listener]:
+    """Return the HTTP and TLS listeners, without those that nothing tells apart: a gateway must accept none of such."""
+    able = [listener for listener in gateway.listeners if is_http(listener) or is_tls(listener)]
+    alike = Counter(map(_flow, able))
+    return [listener for listener in able if alike[_flow(listener)] == 1]
+
+
+def _flow(listener: Listener) -> tuple[int, bool, str | None]:
+    return listener.port, is_tls(listener), comparable(listener.hostname)
+
+
+def kinds_of(listener: Listener) -> tuple[str, ...]:
+    """Return the kinds of routes that a listener takes: those that its protocol carries and that it allows."""
+    return tuple(kind for kind in _KINDS.get(listener.protocol.upper(), ()) if _takes_kind(listener, kind))
+
+
+def attached_routes(world: World, gateway: Gateway, listener: Listener) -> Iterator[Route]:
+    """Yield the routes of a listener, of the kinds that its protocol carries.
+
+    Of an HTTPRoute and a GRPCRoute that share a hostname here, only the older is accepted. That the hostnames of a
+    route fit those of the listener shows when a host does.
+    """
+    kinds = kinds_of(listener)
+    asking = [
+        route
+        for route in world.routes.values()
+        if route.kind in kinds
+        and any(_means(parent, gateway, listener) for parent in route.parents)
+        and _takes_from(listener, gateway.namespace, route.namespace, world)
+    ]
+    if len({route.kind for route in asking}) < 2:
+        yield from asking
+        return
+    accepted: dict[str, Route] = {}
+    for route in sorted(asking, key=seniority):
+        others = (other for other in accepted.values() if other.kind != route.kind)
+        if not any(_share_hostname(route, other, listener) for other in others):
+            accepted[route.key] = route
+    yield from (route for route in asking if route.key in accepted)
+
+
+def why_detached(
+    world: World, gateway: Gateway, listener: Listener, route: Route, parent: ParentRef
+) -> Detachment | None:
+    """Return why a listener does not take a route by one of its parent references; None where it does.
+
+    That other routes were first is not looked at: `attached_routes` says that of all at once.
+    """
+    if not _means(parent, gateway, listener):
+        return Detachment.OTHER_PARENT
+    if route.kind not in kinds_of(listener):
+        return Detachment.OTHER_KIND
+    if not _takes_from(listener, gateway.namespace, route.namespace, world):
+        return Detachment.OTHER_NAMESPACE
+    return None if share_hostname(route, listener) else Detachment.OTHER_HOSTNAME
+
+
+def share_hostname(route: Route, listener: Listener) -> bool:
+    """Tell whether some host is meant by a route and by a listener."""
+    own = comparable(listener.hostname)
+    return any(intersect(own, name) for name in map(comparable, route.hostnames or (None,)))
+
+
+def seniority(route: Route) -> tuple[bool, str, str, int]:
+    """Return the place of a route among others. One that the API server has not seen yet is the youngest."""
+    name, kind = f"{route.namespace}/{route.name}", ROUTE_KINDS.index(route.kind)
+    return route.created is None, route.created or "", name, kind
+
+
+def _share_hostname(one: Route, other: Route, listener: Listener) -> bool:
+    """Tell whether some host means both routes, as far as it means the listener."""
+    own = comparable(listener.hostname)
+    names, others = (
+        [name for name in map(comparable, route.hostnames or (None,)) if intersect(name, own)] for route in (one, other)
+    )
+    return any(intersect(name, other_name) for name in names for other_name in others)
+
+
+def _means(parent: ParentRef, gateway: Gateway, listener: Listener) -> bool:
+    return (
+        (parent.group, parent.kind, parent.namespace, parent.name)
+        == (GATEWAY_GROUP, "Gateway", gateway.namespace, gateway.name)
+        and parent.section_name in (None, listener.name)
+        and parent.port in (None, listener.port)
+    )
+
+
+def _takes_kind(listener: Listener, kind: str) -> bool:
+    kinds = listener.allowed_routes.kinds
+    return not kinds or (GATEWAY_GROUP, kind) in kinds
+
+
+def _takes_from(listener: Listener, own: str, namespace: str, world: World) -> bool:
+    allowed = listener.allowed_routes
+    match allowed.namespaces:
+        case RoutesFrom.SAME:
+            return namespace == own
+        case RoutesFrom.ALL:
+            return True
+        case RoutesFrom.SELECTOR:
+            return allowed.selector is not None and allowed.selector.matches(world.namespace(namespace).labels)

@@ -1,0 +1,63 @@
+"""Objects that an answer could not consider: those of kinds that are not read, and policies that cannot be read.
+
+The first are in a catalogue (`kinds.py`) that says what each can do and how its target is found (`locating.py`); an
+answer says which of them could change it (`answers.py`). The second close what they target
+(`eastgate.dialects.rejected`).
+"""
+
+from eastgate.cluster.unread.answers import (
+    Callers,
+    Handling,
+    UnreadObjects,
+    could_change,
+    describe_unconsidered,
+    describe_unread,
+    diagnose_unread,
+    is_policy_like,
+    list_unconsidered,
+    standing,
+)
+from eastgate.cluster.unread.kinds import KINDS, is_unread_name, resembling, unread_kind
+from eastgate.cluster.unread.locating import locate_targets, unlisted_objects, unread_object
+from eastgate.cluster.unread.model import (
+    By,
+    Influence,
+    Met,
+    Plane,
+    Reach,
+    Side,
+    Standing,
+    Unconsidered,
+    Unread,
+    UnreadKind,
+)
+
+__all__ = [
+    "KINDS",
+    "By",
+    "Callers",
+    "Handling",
+    "Influence",
+    "Met",
+    "Plane",
+    "Reach",
+    "Side",
+    "Standing",
+    "Unconsidered",
+    "Unread",
+    "UnreadKind",
+    "UnreadObjects",
+    "could_change",
+    "describe_unconsidered",
+    "describe_unread",
+    "diagnose_unread",
+    "is_policy_like",
+    "is_unread_name",
+    "list_unconsidered",
+    "locate_targets",
+    "resembling",
+    "standing",
+    "unlisted_objects",
+    "unread_kind",
+    "unread_object",
+]

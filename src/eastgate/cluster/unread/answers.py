@@ -1,0 +1,270 @@
+"""Objects of unread kinds that could change an answer: finding them, how far it stands, and describing it."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import field
+
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.records import dataclass
+from eastgate.cluster import (
+    BackendNamed,
+    Everything,
+    GatewayNamed,
+    GatewaysMatching,
+    HostNamed,
+    PodsAcross,
+    PodsOfService,
+    RouteNamed,
+    Target,
+    Workload,
+    World,
+)
+from eastgate.cluster.points import NamedPoint, Point, WorkloadKey
+from eastgate.cluster.unread import codes
+from eastgate.cluster.unread.model import By, Influence, Met, Plane, Side, Standing, Unconsidered, Unread, UnreadKind
+
+_Located = WorkloadKey | NamedPoint  # a point at which an object can act
+_MOST = 3  # spans that are shown
+
+
+class Handling(enum.StrEnum):
+    """The ways to treat an answer that an object of an unread kind could change: the values of `--unread`.
+
+    By default (BY_KIND) it is the kind that tells: no answer where an allow could be a deny and nobody can tell where
+    the object acts; otherwise an answer about what was read, which says so.
+    """
+
+    BY_KIND = "by-kind"
+    ERROR = "error"
+    WARN = "warn"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """The pods that a question comes from; `namespace` is that of a pod which no manifest declares.
+
+    `anybody`: it is about all callers that there may be.
+    """
+
+    workloads: tuple[Workload, ...] = ()
+    namespace: str | None = None
+    anybody: bool = False
+
+
+@dataclass(slots=True)
+class UnreadObjects:
+    """All objects of kinds that are not read."""
+
+    objects: list[Unread] = field(default_factory=list)
+    _filed: dict[str | None, list[int]] = field(default_factory=dict, repr=False)
+    _totals: Counter[UnreadKind] = field(default_factory=Counter, repr=False)
+    _size: int = field(default=0, repr=False)  # how many of them are filed and counted
+
+    def about(self, points: Iterable[Point], callers: Callers, world: World, *, rejected: int = 0) -> Unconsidered:
+        """Return what an answer about these points of enforcement, for these callers, could not consider."""
+        if not self.objects:
+            return Unconsidered(rejected=rejected)
+        self._file()
+        located = tuple(point for point in points if isinstance(point, WorkloadKey | NamedPoint))
+        near = self.objects if callers.anybody else self._near(located, callers, world)
+        sides = ((unread, _side(unread, located, callers, world)) for unread in near)
+        met = tuple(Met(unread, side) for unread, side in sides if side is not None)
+        return Unconsidered(met, self._totals, rejected)
+
+    def _file(self) -> None:
+        """File new objects by the namespaces that they act in; None stands for any."""
+        for position in range(self._size, len(self.objects)):
+            unread = self.objects[position]
+            self._totals[unread.kind] += 1
+            for namespace in {_namespace_of(target) for target in (*unread.reach.destinations, *unread.reach.callers)}:
+                self._filed.setdefault(namespace, []).append(position)
+        self._size = len(self.objects)
+
+    def _near(self, points: Iterable[_Located], callers: Callers, world: World) -> list[Unread]:
+        """Return the objects that act in the namespaces of the two ends, or in any."""
+        homes: set[str | None] = {None, callers.namespace, *(workload.namespace for workload in callers.workloads)}
+        homes |= {world.workloads[point].namespace if isinstance(point, str) else point.namespace for point in points}
+        positions = {position for home in homes for position in self._filed.get(home, ())}
+        return [self.objects[position] for position in sorted(positions)]
+
+
+def _namespace_of(target: Target) -> str | None:
+    """Return the namespace that a target is in; None where it may be about any."""
+    return None if isinstance(target, PodsAcross | HostNamed) else target.namespace
+
+
+def _side(unread: Unread, points: tuple[_Located, ...], callers: Callers, world: World) -> Side | None:
+    if unread.kind.influence is Influence.NONE:
+        return None
+    reach = unread.reach
+    if any(_arrives(target, point, unread.kind.plane, world) for target in reach.destinations for point in points):
+        return Side.DESTINATION
+    if unread.kind.plane is not Plane.GATEWAY and any(_leaves(target, callers, world) for target in reach.callers):
+        return Side.SOURCE
+    return None
+
+
+def _arrives(target: Target, point: _Located, plane: Plane, world: World) -> bool:
+    """Return whether a target is, or may be, a point of enforcement. The pods of a Gateway are in no manifest."""
+    if isinstance(point, str):
+        workload = world.workloads[point]
+        return any(world.target_matches(guarded, workload) for guarded in _at_proxies(target, plane, world))
+    match target:
+        case GatewayNamed() | RouteNamed() | BackendNamed():
+            return target == point
+        case Everything(None):
+            return True
+        case PodsAcross() | GatewaysMatching(None):
+            return isinstance(point, GatewayNamed)
+        case HostNamed():
+            return False
+        case Everything(where):
+            return where == point.namespace
+        case _:
+            return isinstance(point, GatewayNamed) and target.namespace == point.namespace
+
+
+def _at_proxies(target: Target, plane: Plane, world: World) -> Iterator[Target]:
+    """Yield what a target means to proxies of workloads: of gateway kinds only Services, and parents of routes."""
+    if plane is not Plane.GATEWAY or isinstance(target, PodsOfService):
+        yield target
+    elif isinstance(target, RouteNamed):
+        route = world.routes.get(f"{target.kind}/{target.namespace}/{target.name}")
+        parents = route.parents if route is not None else ()
+        services = (parent for parent in parents if parent.kind == "Service")
+        yield from (PodsOfService(service.namespace, service.name) for service in services)
+
+
+def _leaves(target: Target, callers: Callers, world: World) -> bool:
+    if callers.anybody or any(world.target_matches(target, workload) for workload in callers.workloads):
+        return True
+    namespace = callers.namespace
+    match target:
+        case _ if namespace is None:
+            return False
+        case Everything(where):
+            return where in (None, namespace)
+        case PodsAcross(namespaces):
+            return namespaces.matches(world.namespace(namespace).labels)
+        case HostNamed():
+            return False
+        case _:
+            return target.namespace == namespace
+
+
+def could_change(unconsidered: Unconsidered, *, allowed: bool) -> tuple[Met, ...]:
+    """Return the objects that could turn this verdict into the other."""
+    enough = (Influence.DENY, Influence.CHANGE) if allowed else (Influence.CHANGE,)
+    return tuple(met for met in unconsidered.met if met.unread.kind.influence in enough)
+
+
+def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -> Standing:
+    """Return how far an answer stands. A deny stays one where everything that was left out can only deny more."""
+    decisive = could_change(unconsidered, allowed=allowed)
+    if not decisive or handling is Handling.IGNORE:
+        return Standing.WHOLE
+    lost = allowed and any(not met.unread.reach.located for met in decisive)
+    if handling is Handling.ERROR or (handling is Handling.BY_KIND and lost):
+        return Standing.UNDECIDED
+    return Standing.PARTIAL
+
+
+# In words
+
+
+def describe_unconsidered(unconsidered: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
+    """Describe what was not considered, in lines that say so."""
+    return (f"not considered: {line}" for line in list_unconsidered(unconsidered, handling))
+
+
+def list_unconsidered(
+    unconsidered: Unconsidered, handling: Handling = Handling.WARN, *, about_one: bool = True
+) -> Iterator[str]:
+    """List what was not considered: a line for each kind that could matter, and one for policies elsewhere.
+
+    `about_one`: the answer is about one pod and its caller, so that a line can say which of the two is selected.
+    """
+    by_kind: dict[UnreadKind, list[Met]] = {}
+    for met in unconsidered.met if handling is not Handling.IGNORE else ():
+        by_kind.setdefault(met.unread.kind, []).append(met)
+    for kind, of_kind in by_kind.items():
+        total = unconsidered.totals[kind]
+        objects = list(dict.fromkeys(met.unread for met in of_kind))
+        if not about_one and all(unread.reach.located for unread in objects):
+            share = f"{len(objects)} of " if len(objects) < total else ""
+            yield f"{share}{_of(total, kind)}: {_where(objects)}"
+            continue
+        parts = [
+            f"{len(at_side)} {_does(kind, side, at_side)}: {_where([met.unread for met in at_side])}"
+            for side in Side
+            if (at_side := [met for met in of_kind if met.side is side])
+        ]
+        yield f"{_of(total, kind)}, of which {', and '.join(parts)}"
+    if unconsidered.rejected:
+        what = "manifest" if unconsidered.rejected == 1 else "manifests"
+        yield f"{unconsidered.rejected} {what} about something else cannot be read"
+
+
+def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each object: by default, an error where it is a policy like those that are read.
+
+    Its answers are about all of the manifests, so that every object counts.
+    """
+    for unread in objects:
+        kind = unread.kind
+        if kind.influence is Influence.NONE or handling is Handling.IGNORE:
+            continue
+        is_error = handling is Handling.ERROR or (handling is Handling.BY_KIND and is_policy_like(unread))
+        yield Diagnostic(
+            codes.UNREAD_POLICY if is_error else codes.UNREAD_BESIDE,
+            f"{kind.group} {kind.kind} is not read: {' and '.join(filter(None, (kind.note, _CAN[kind.influence])))}",
+            unread.document.locate("kind"),
+            "decide without it with --unread warn, or leave it out of -f" if is_error else None,
+        )
+
+
+def is_policy_like(unread: Unread) -> bool:
+    """Return whether an object is a policy of the sort that is read: one that says who may call, at proxies."""
+    return unread.kind.influence is Influence.DENY and unread.kind.plane is not Plane.NETWORK
+
+
+_CAN = {
+    Influence.DENY: "it may deny what is allowed here",
+    Influence.CHANGE: "it may change what a request is, or what decides it",
+}
+
+
+def describe_unread(objects: Iterable[Unread]) -> Iterator[str]:
+    """Describe how many objects there are of each kind, and where, without regard to a question."""
+    by_kind: dict[UnreadKind, list[Unread]] = {}
+    for unread in objects:
+        if unread.kind.influence is not Influence.NONE or unread.kind.note:
+            by_kind.setdefault(unread.kind, []).append(unread)
+    for kind, of_kind in by_kind.items():
+        what = "left aside" if kind.influence is Influence.NONE else "not considered"
+        yield f"{what}: {_of(len(of_kind), kind)}: {_where(of_kind)}"
+
+
+def _of(number: int, kind: UnreadKind) -> str:
+    shared = kind.kind in ("AuthorizationPolicy", "AuthConfig", "AuthPolicy", "NetworkPolicy", "ClusterNetworkPolicy")
+    group = f" ({kind.group})" if shared and kind.group != "networking.k8s.io" else ""
+    note = f" ({kind.note})" if kind.note else ""
+    return f"{number} {kind.kind if number == 1 else kind.plural}{group}{note}"
+
+
+def _does(kind: UnreadKind, side: Side, objects: list[Met]) -> str:
+    if not all(met.unread.reach.located for met in objects):
+        return "may apply, nobody can tell to what"
+    single = len(objects) == 1
+    if kind.plane is not Plane.NETWORK or kind.by in (By.CLUSTER, By.NAMESPACE):
+        return f"{'applies' if single else 'apply'} {'here' if side is Side.DESTINATION else 'to the caller'}"
+    return f"{'selects' if single else 'select'} {'this pod' if side is Side.DESTINATION else 'the caller'}"
+
+
+def _where(objects: list[Unread]) -> str:
+    locations = ", ".join(unread.span.location for unread in objects[:_MOST])
+    return locations + (f" and {len(objects) - _MOST} more" if len(objects) > _MOST else "")

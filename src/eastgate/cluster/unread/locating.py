@@ -1,0 +1,309 @@
+"""Locate where an object of an unread kind acts, as far as its target can be read.
+
+What cannot be read of a target widens it: to all of its namespace, or to all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from eastgate.cluster import (
+    BackendNamed,
+    Everything,
+    GatewayNamed,
+    Operator,
+    PodsAcross,
+    PodsMatching,
+    PodsOfService,
+    Requirement,
+    RouteNamed,
+    Selector,
+    Target,
+    is_added_label,
+)
+from eastgate.cluster.gateways import BACKEND_KINDS
+from eastgate.cluster.unread.model import By, Influence, Plane, Reach, Unread, UnreadKind
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.document import content_of as whole_content_of
+from eastgate.reading.manifests.rendered import UnlistedKind
+
+_ISTIO_ROOT = "istio-system"  # policies in there are about all namespaces
+_REF = frozenset({"group", "kind", "name", "namespace", "port", "sectionName", "selector"})
+_ROUTES = frozenset({"GRPCRoute", "HTTPRoute", "TCPRoute", "TLSRoute", "UDPRoute"})
+_FOREIGN = ("io.cilium.", "io.kubernetes.", "reserved:", "cidr:", "k8s.", "any.")  # Cilium's own, or of either meaning
+
+Content = Mapping[str, object]
+
+
+def unread_object(kind: UnreadKind, document: Document) -> Unread:
+    """Return the object that a document of an unread kind describes."""
+    try:
+        return Unread(kind, _LOCATING[kind.by](document, content_of(document)), document)
+    except _Unreadable:
+        where = (Everything(_home(kind, document)),)
+        return Unread(kind, Reach(where, where, located=False), document)
+
+
+def unlisted_objects(document: Document, origin: UnlistedKind) -> Unread:
+    """Return what stands for the objects of a kind that were not read: nobody knows what they would say.
+
+    Where those of one namespace were, an answer is about what was read.
+    """
+    kind = UnreadKind(document.group, document.kind, Influence.CHANGE, Plane.MESH, By.CLUSTER, origin.reason)
+    everywhere = (Everything(None),)
+    return Unread(kind, Reach(everywhere, everywhere, located=origin.beyond is not None), document)
+
+
+def _home(kind: UnreadKind, document: Document) -> str | None:
+    """Return the namespace that an object of this kind stays in; None where it may reach out of it."""
+    if kind.by in (By.SELECTOR, By.WORKLOAD_SELECTOR, By.SUBJECT) or "Cluster" in kind.kind:
+        return None
+    return document.home
+
+
+def content_of(document: Document) -> Content:
+    """Return the `spec` of a document, as plain data; empty where it has none."""
+    data = whole_content_of(document)
+    spec = data.get("spec") if isinstance(data, dict) else None
+    return spec if isinstance(spec, dict) else {}
+
+
+class _Unreadable(Exception):  # noqa: N818 - says what it is
+    """A part of a target that cannot be read."""
+
+
+# Selectors
+
+
+def selector_in(content: Content, key: str) -> Selector | None:
+    """Return a label selector; the empty one where there is none, and None where it cannot be read."""
+    try:
+        return _selector(content, key)
+    except _Unreadable:
+        return None
+
+
+def _label(key: str) -> str | None:
+    """Return the label of a key, where manifests show it: not what controllers and injectors add to pods."""
+    return None if is_added_label(key) else key
+
+
+def _selector(content: Content, key: str, name: Callable[[str], str | None] = _label) -> Selector:
+    """Return a selector. `name` gives the label of a key; terms on keys without one are left out, which widens it."""
+    selector = content.get(key)
+    if selector is None:
+        return Selector.of()
+    if not isinstance(selector, dict) or selector.keys() - {"matchLabels", "matchExpressions"}:
+        raise _Unreadable
+    labels, expressions = _strings(selector.get("matchLabels")), selector.get("matchExpressions")
+    if not isinstance(expressions, list | None):
+        raise _Unreadable
+    equal = {label: value for key, value in labels.items() if (label := name(key)) is not None}
+    terms = [_requirement(expression) for expression in expressions or ()]
+    kept = (Requirement(label, term.operator, term.values) for term in terms if (label := name(term.key)) is not None)
+    return Selector.of(equal, kept)
+
+
+def _strings(value: object) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise _Unreadable
+    return value
+
+
+def _requirement(value: object) -> Requirement:
+    if not isinstance(value, dict) or value.keys() - {"key", "operator", "values"}:
+        raise _Unreadable
+    key, operator, values = value.get("key"), value.get("operator"), value.get("values") or []
+    if not isinstance(key, str) or not isinstance(values, list) or not all(isinstance(text, str) for text in values):
+        raise _Unreadable
+    if operator not in list(Operator) or bool(values) is not (operator in (Operator.IN, Operator.NOT_IN)):
+        raise _Unreadable
+    return Requirement(key, Operator(str(operator)), frozenset(values))
+
+
+def _cilium_label(key: str) -> str | None:
+    """Return the label of a key of Cilium, which writes the source of a label before it, and has labels of its own."""
+    for source in ("k8s:", "any:"):
+        key = key.removeprefix(source)
+    return None if key.startswith(_FOREIGN) or ":" in key else _label(key)
+
+
+# References
+
+
+def referred_to(document: Document, content: Content) -> tuple[Target, ...] | None:
+    """Return the targets in `targetRefs` or `targetRef`; None where there are none, or where one cannot be read."""
+    value = content.get("targetRefs", content.get("targetRef"))
+    refs = value if isinstance(value, list) else [value]
+    if not refs or content.get("targetSelectors"):
+        return None
+    targets: list[Target] = []
+    for ref in refs:
+        if not isinstance(ref, dict) or ref.keys() - _REF:
+            return None
+        referred = list(_referred(document, ref))
+        if not referred:
+            return None
+        targets += referred
+    return tuple(targets)
+
+
+def _referred(document: Document, ref: Content) -> Iterator[Target]:
+    kind, name, elsewhere = ref.get("kind"), ref.get("name"), ref.get("namespace")
+    if not isinstance(kind, str) or not isinstance(elsewhere, str | None):
+        return
+    own = document.home
+    for namespace in dict.fromkeys([own, *([elsewhere] if elsewhere is not None else [])]):
+        selector = selector_in(ref, "selector")
+        if kind == "Pod" and name is None and selector is not None:
+            yield PodsMatching(namespace, selector)
+        elif not isinstance(name, str) or ref.get("selector") is not None:
+            return
+        elif kind == "Service":
+            yield PodsOfService(namespace, name)
+        elif kind == "Gateway":
+            yield GatewayNamed(namespace, name)
+        elif kind in _ROUTES:
+            yield RouteNamed(namespace, name, kind)
+        elif kind in BACKEND_KINDS:
+            yield BackendNamed(namespace, name)
+
+
+# One for each way of naming a target
+
+
+def _by_pod_selector(document: Document, content: Content) -> Reach:
+    pods = (PodsMatching(document.home, _selector(content, "podSelector")),)
+    types = content.get("policyTypes")
+    if types is None or types == []:
+        ingress, egress = True, bool(content.get("egress"))
+    elif isinstance(types, list):
+        ingress, egress = "Ingress" in types, "Egress" in types
+    else:
+        raise _Unreadable
+    if not ingress and not egress:
+        raise _Unreadable
+    return Reach(pods if ingress else (), pods if egress else ())
+
+
+def _by_endpoint_selector(document: Document, content: Content) -> Reach:
+    """Read Cilium's: one `spec` or several `specs`; a policy of the whole cluster has no namespace."""
+    node = document.data if document.data is not None else None
+    several = node.get("specs") if node is not None else None
+    if several is not None and not isinstance(several, list):
+        raise _Unreadable
+    rules = [*([content] if content else []), *(several or ())]
+    targets: list[Target] = []
+    for rule in rules:
+        if not isinstance(rule, dict):
+            raise _Unreadable
+        if rule.get("nodeSelector") is not None:
+            targets.append(Everything(None))  # whatever runs on those nodes
+            continue
+        pods = _selector(rule, "endpointSelector", _cilium_label)
+        if "Clusterwide" in document.kind:
+            targets.append(PodsAcross(Selector.of(), pods))
+        else:
+            targets.append(PodsMatching(document.home, pods))
+    if not targets:
+        raise _Unreadable
+    return Reach(tuple(targets), tuple(targets))
+
+
+def _by_subject(_document: Document, content: Content) -> Reach:
+    subject = content.get("subject")
+    if not isinstance(subject, dict) or len(subject) != 1:
+        raise _Unreadable
+    if "namespaces" in subject:
+        target = PodsAcross(_selector(subject, "namespaces"), Selector.of())
+    else:
+        pods = subject.get("pods")
+        if not isinstance(pods, dict) or pods.keys() - {"namespaceSelector", "podSelector"}:
+            raise _Unreadable
+        target = PodsAcross(_selector(pods, "namespaceSelector"), _selector(pods, "podSelector"))
+    return Reach((target,), (target,))
+
+
+def _by_selector(document: Document, content: Content) -> Reach:
+    """Read Istio's: labels, or references; neither in the root namespace is all. Waypoints serve any namespace."""
+    if "targetRefs" in content or "targetRef" in content:
+        return Reach(_through_waypoints(document, content))
+    return Reach((_labelled(document, content.get("selector"), "matchLabels"),))
+
+
+def _by_workload_selector(document: Document, content: Content) -> Reach:
+    """Read Istio's, for what configures proxies: of callers as well."""
+    if "targetRefs" in content:
+        targets = _through_waypoints(document, content)
+        return Reach(targets, targets)
+    target = _labelled(document, content.get("workloadSelector"), "labels")
+    return Reach((target,), (target,))
+
+
+def _through_waypoints(document: Document, content: Content) -> tuple[Target, ...]:
+    targets = referred_to(document, content)
+    if targets is None:
+        raise _Unreadable
+    return (Everything(None),) if any(isinstance(target, GatewayNamed) for target in targets) else targets
+
+
+def _labelled(document: Document, selector: object, key: str) -> Target:
+    if selector is not None and (not isinstance(selector, dict) or selector.keys() - {key}):
+        raise _Unreadable
+    texts = _strings(selector.get(key) if isinstance(selector, dict) else None)
+    labels = Selector.of({label: value for label, value in texts.items() if _label(label) is not None})
+    namespace = document.home
+    if namespace == _ISTIO_ROOT:
+        return PodsAcross(Selector.of(), labels) if labels.match_labels else Everything(None)
+    return PodsMatching(namespace, labels) if labels.match_labels else Everything(namespace)
+
+
+def _by_target_refs(document: Document, content: Content) -> Reach:
+    targets = referred_to(document, content)
+    if targets is None:
+        raise _Unreadable
+    return Reach(targets)
+
+
+def _by_namespace(document: Document, _content: Content) -> Reach:
+    targets = (Everything(document.home),)
+    return Reach(targets, targets)
+
+
+def _by_cluster(_document: Document, _content: Content) -> Reach:
+    targets = (Everything(None),)
+    return Reach(targets, targets)
+
+
+def _unknown(_document: Document, _content: Content) -> Reach:
+    """Return the reach of an object of which nobody can tell what it is about."""
+    return Reach((Everything(None),), (Everything(None),), located=False)
+
+
+_LOCATING: Mapping[By, Callable[[Document, Content], Reach]] = {
+    By.POD_SELECTOR: _by_pod_selector,
+    By.ENDPOINT_SELECTOR: _by_endpoint_selector,
+    By.SUBJECT: _by_subject,
+    By.SELECTOR: _by_selector,
+    By.WORKLOAD_SELECTOR: _by_workload_selector,
+    By.TARGET_REFS: _by_target_refs,
+    By.NAMESPACE: _by_namespace,
+    By.CLUSTER: _by_cluster,
+    By.UNKNOWN: _unknown,
+}
+
+
+def locate_targets(document: Document, *, cluster_scoped: bool) -> tuple[Target, ...]:
+    """Return what a policy with errors is about, as far as that can be read; else its namespace, or everything."""
+    content = content_of(document)
+    if cluster_scoped:
+        try:
+            subject = content.get("subject")
+            if not isinstance(subject, dict) or subject.keys() - {"namespaceSelector", "podSelector"}:
+                raise _Unreadable
+            return (PodsAcross(_selector(subject, "namespaceSelector"), _selector(subject, "podSelector")),)
+        except _Unreadable:
+            return (Everything(None),)
+    return referred_to(document, content) or (Everything(document.home),)

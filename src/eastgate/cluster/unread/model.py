@@ -1,0 +1,141 @@
+"""Objects of kinds that are not read, and how much each of them can change an answer."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import field
+
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
+from eastgate.cluster import Target
+from eastgate.reading.manifests import Document
+
+
+class Influence(enum.StrEnum):
+    """The change that objects of a kind can make to an answer that leaves them out."""
+
+    DENY = "deny"  # turn an allow into a deny, and never the reverse
+    CHANGE = "change"  # change what a request is, or what decides it: either verdict may become the other
+    NONE = "none"  # nothing: kinds that only look as if they could
+
+
+class Plane(enum.StrEnum):
+    """The proxies or network that enforce a kind."""
+
+    NETWORK = "network"  # at the network of pods: packets, whoever sends them
+    MESH = "mesh"  # at proxies beside workloads, or on the way to them
+    GATEWAY = "gateway"  # at gateways alone
+
+
+class By(enum.StrEnum):
+    """The field that names the target of an object; each is read by a function of `locating`."""
+
+    POD_SELECTOR = "podSelector"
+    ENDPOINT_SELECTOR = "endpointSelector"
+    SUBJECT = "subject"
+    SELECTOR = "selector"
+    WORKLOAD_SELECTOR = "workloadSelector"
+    TARGET_REFS = "targetRefs"
+    NAMESPACE = "namespace"
+    CLUSTER = "cluster"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadKind:
+    """One kind of the catalogue, in whatever version. `note` is what it is for, where that is worth a word."""
+
+    group: str
+    kind: str
+    influence: Influence
+    plane: Plane
+    by: By
+    note: str = ""
+
+    @property
+    def plural(self) -> str:
+        """Return the plural of the kind."""
+        if self.kind.endswith(("y", "Y")):
+            return f"{self.kind[:-1]}ies"
+        return f"{self.kind}es" if self.kind.endswith(("s", "x")) else f"{self.kind}s"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The targets of an object: ANY of `destinations`, where traffic arrives, or of `callers`, where it comes from.
+
+    `located`: whether that is known. Where it is not, the targets are all that it may be about.
+    """
+
+    destinations: tuple[Target, ...]
+    callers: tuple[Target, ...] = ()
+    located: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unread:
+    """One object of a kind that is not read."""
+
+    kind: UnreadKind
+    reach: Reach
+    document: Document = field(repr=False)
+
+    @property
+    def span(self) -> Span:
+        """Return the span of its document."""
+        return self.document.span
+
+    def __str__(self) -> str:
+        namespace = f"/{self.document.namespace}" if self.document.namespace else ""
+        return f"{self.kind.kind}{namespace}/{self.document.name}"
+
+
+class Side(enum.StrEnum):
+    """The end of a question at which an object acts."""
+
+    DESTINATION = "destination"
+    SOURCE = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """An object that could change an answer, and at which end."""
+
+    unread: Unread
+    side: Side
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain data."""
+        unread = self.unread
+        return {
+            "group": unread.kind.group,
+            "kind": unread.kind.kind,
+            "namespace": unread.document.namespace,
+            "name": unread.document.name,
+            "can": str(unread.kind.influence),
+            "at": str(self.side),
+            "located": unread.reach.located,
+            "file": unread.span.file,
+            "line": unread.span.line,
+        }
+
+
+class Standing(enum.StrEnum):
+    """The extent to which an answer stands."""
+
+    WHOLE = "whole"  # nothing that was left out could change it
+    PARTIAL = "partial"  # for what was read; what was not could change it
+    UNDECIDED = "undecided"  # nobody can tell
+
+
+@dataclass(frozen=True, slots=True)
+class Unconsidered:
+    """The objects that one answer could not consider. `totals` counts all objects that are not read, by kind.
+
+    `rejected` is the number of policies that cannot be read; those are about something else.
+    """
+
+    met: tuple[Met, ...] = ()
+    totals: Mapping[UnreadKind, int] = field(default_factory=dict, compare=False)
+    rejected: int = 0

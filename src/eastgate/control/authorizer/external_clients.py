@@ -1,0 +1,283 @@
+"""Clients of external authorizers: how a question and its answer are written in HTTP and in Envoy's gRPC protocol."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Iterable
+from typing import Final, Protocol
+
+from eastgate.basics.records import dataclass
+from eastgate.control.authorizer.external_address import ServiceAddress
+from eastgate.control.authorizer.external_http import HttpConnections, HttpReply
+from eastgate.control.authorizer.external_tunnel import TlsTunnel
+from eastgate.envoy.authz.client import AuthorizationClient, CheckedRequest
+from eastgate.ir import ExternalAuthorizer, ExternalProtocol, Refusal, Ruling
+from eastgate.ir.fields import Headers, header_values, steers_proxy
+
+_TOO_LARGE: Final = 413
+_OWN: Final = "x-eastgate-"  # internal to our proxies, except for the caller
+_SOURCE: Final = f"{_OWN}source"
+_OF_TRANSPORT: Final = frozenset({"content-encoding", "content-type", "date", "expect", "server"})
+_FOR_CLIENTS: Final = frozenset({"content-type", "location", "retry-after", "set-cookie", "www-authenticate"})
+
+
+@dataclass(frozen=True, slots=True)
+class AskingLimits:
+    """What one authorizer may take: the time of a question in all, the size of an answer, questions at a time."""
+
+    seconds: float
+    max_bytes: int
+    in_flight: int
+
+
+class AskedBody(Protocol):
+    """The body of a request, or its beginning."""
+
+    @property
+    def content(self) -> bytes: ...
+    @property
+    def complete(self) -> bool: ...
+
+
+class AskedCheck(Protocol):
+    """What an authorizer is asked about. What is None is unknown."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def method(self) -> str | None: ...
+    @property
+    def path(self) -> str | None: ...
+    @property
+    def host(self) -> str | None: ...
+    @property
+    def headers(self) -> Headers: ...
+    @property
+    def http_protocol(self) -> str | None: ...
+    @property
+    def scheme(self) -> str | None: ...
+    @property
+    def sni(self) -> str | None: ...
+    @property
+    def address(self) -> str | None: ...
+    @property
+    def body(self) -> AskedBody | None: ...
+    @property
+    def is_without_body(self) -> bool: ...
+    def knows_headers(self, names: Collection[str] | None) -> bool: ...
+
+
+class AskingDenied(Exception):  # noqa: N818 - carries the answer
+    """Ends a question that nobody has consented to, with its answer."""
+
+    def __init__(self, text: str, status: int = Refusal.FORBIDDEN) -> None:
+        super().__init__(text)
+        self.ruling = Ruling(False, status, text)
+
+
+def client_of(external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> ServiceClient:
+    """Return a client of an authorizer, by its protocol."""
+    make = _GrpcClient if external.protocol is ExternalProtocol.GRPC else _HttpClient
+    return make(external, address, limits)
+
+
+class ServiceClient:
+    """Asks one authorizer at one address. It is closed once it is retired and nobody waits on it."""
+
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
+        self.address = address
+        self._external = external
+        self._slots = threading.BoundedSemaphore(limits.in_flight)
+        self._lock = threading.Lock()
+        self._users = 0
+        self._retired = False
+
+    def enter(self) -> None:
+        """Note that somebody is going to ask."""
+        with self._lock:
+            self._users += 1
+
+    def leave(self) -> None:
+        """Note that somebody has asked."""
+        with self._lock:
+            self._users -= 1
+            ended = self._retired and self._users == 0
+        if ended:
+            self.close()
+
+    def retire(self) -> None:
+        """Close once nobody waits."""
+        with self._lock:
+            self._retired = True
+            ended = self._users == 0
+        if ended:
+            self.close()
+
+    def ask(self, check: AskedCheck, deadline: float) -> Ruling:
+        """Ask, when it is its turn. Raises `AskingDenied`, ExchangeFailed, CheckFailed."""
+        method, path, host = check.method, check.path, check.host
+        if method is None or path is None or host is None:
+            raise AskingDenied("what it would be asked about is not known")
+        if not check.knows_headers(self._shown_headers()):
+            raise AskingDenied("headers that it needs are unknown")
+        body = self._body(check)
+        if not self._slots.acquire(timeout=max(deadline - time.monotonic(), 0)):
+            raise AskingDenied("too many questions to it are open")
+        try:
+            return self.exchange(check, method, path, host, body, deadline)
+        finally:
+            self._slots.release()
+
+    def _shown_headers(self) -> frozenset[str] | None:
+        """Return the names of the headers that the authorizer sees; None if it sees all."""
+        allowed = frozenset(name for name in self._external.allowed_headers if name != "host" and name[:1] != ":")
+        if self._external.protocol is ExternalProtocol.HTTP:
+            return allowed | {"authorization"}
+        return allowed or None
+
+    def _body(self, check: AskedCheck) -> bytes | None:
+        """Return the body that the authorizer is shown, None where it is shown none."""
+        if self._external.max_body == 0:
+            return None
+        body = check.body
+        if check.is_without_body:
+            return b""
+        if body is None:
+            raise AskingDenied("it would be shown the body, which is not known")
+        if not body.complete or len(body.content) > self._external.max_body:
+            raise AskingDenied("the body is longer than what it may be shown", _TOO_LARGE)
+        return body.content
+
+    def exchange(
+        self, check: AskedCheck, method: str, path: str, host: str, body: bytes | None, deadline: float
+    ) -> Ruling:
+        """Ask now."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Give the connections up."""
+        raise NotImplementedError
+
+
+class _HttpClient(ServiceClient):
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
+        super().__init__(external, address, limits)
+        self._connections = HttpConnections(address, max_bytes=limits.max_bytes)
+
+    def exchange(
+        self, check: AskedCheck, method: str, path: str, host: str, body: bytes | None, deadline: float
+    ) -> Ruling:
+        if method == "CONNECT" or not path.startswith("/"):
+            raise AskingDenied("it cannot be asked about what has no path")
+        headers = [("host", host), ("content-length", str(len(body or b"")))]
+        allowed = self._external.allowed_headers | {"authorization"}
+        for name, values in header_values(check.headers).items():
+            if name in allowed and name != "expect" and not steers_proxy(name):
+                headers += ((name, value) for value in values)
+        if _principal(check):
+            headers.append((_SOURCE, _principal(check)))
+        target = self._external.path.rstrip("/") + path
+        reply = self._connections.exchange(method, target, headers, body or b"", deadline)
+        return self._allowed(reply) if reply.status == 200 else _denied(reply)
+
+    def _allowed(self, reply: HttpReply) -> Ruling:
+        """Hand its headers on. What the client sent under a name that only the authorizer sets does not arrive."""
+        wanted = self._external.response_headers
+        headers: dict[str, str] = {}
+        for name, value in reply.headers:
+            if (not wanted or name in wanted) and _may_be_set(name):
+                headers[name] = f"{headers[name]},{value}" if name in headers else value
+        removed = tuple(sorted(name for name in wanted - headers.keys() if _may_be_set(name)))
+        return Ruling(True, 200, "it answers 200", headers=tuple(headers.items()), removed=removed)
+
+    def close(self) -> None:
+        self._connections.close()
+
+
+def _principal(check: AskedCheck) -> str:
+    """Return the verified identity of the caller, by certificate, address or token; empty if it has none."""
+    return check.source if check.source.startswith("spiffe://") else ""
+
+
+def _denied(reply: HttpReply) -> Ruling:
+    """Return the denial, as the authorizer wants the client to see it."""
+    if not 300 <= reply.status < 500:
+        return Ruling(False, Refusal.FORBIDDEN, f"it answers {reply.status}")
+    headers = [(name, value) for name, value in reply.headers if name in _FOR_CLIENTS]
+    encoded = any(name == "content-encoding" for name, _ in reply.headers)
+    body = _text(reply.body) if not encoded else ""
+    return _refused(reply.status, headers, body)
+
+
+def _refused(status: int, headers: Iterable[tuple[str, str]], body: str) -> Ruling:
+    kept = tuple((name, value) for name, value in headers if body or name != "content-type")
+    return Ruling(False, status, f"it answers {status}", headers=kept, body=body)
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def _may_be_set(name: str) -> bool:
+    return name not in _OF_TRANSPORT and not steers_proxy(name)
+
+
+class _GrpcClient(ServiceClient):
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
+        super().__init__(external, address, limits)
+        self._tunnel = TlsTunnel(address, limits.seconds) if address.tls is not None else None
+        target = self._tunnel.target if self._tunnel is not None else _target(address)
+        authority = address.server_name or f"{external.service}.{external.namespace}"
+        self._grpc = AuthorizationClient(target, authority, max_bytes=limits.max_bytes)
+
+    def exchange(
+        self, check: AskedCheck, method: str, path: str, host: str, body: bytes | None, deadline: float
+    ) -> Ruling:
+        scheme = check.scheme or "http"
+        sent = {
+            name: ",".join(values)
+            for name, values in header_values(check.headers).items()
+            if name != "host" and not name.startswith(_OWN)
+        }
+        length = sent.get("content-length", "")
+        sent |= {":authority": host, ":method": method, ":path": path, ":scheme": scheme}
+        allowed = self._external.allowed_headers
+        request = CheckedRequest(
+            method=method,
+            path=path,
+            host=host,
+            scheme=scheme,
+            protocol=check.http_protocol or "HTTP/1.1",
+            headers={name: value for name, value in sent.items() if name in allowed} if allowed else sent,
+            size=int(length) if length.isascii() and length.isdigit() else -1,
+            body=body,
+            principal=_principal(check),
+            address=check.address or "",
+            sni=check.sni or "",
+        )
+        answer = self._grpc.check(request, max(deadline - time.monotonic(), 0.001))
+        if not answer.allowed:
+            status = answer.status if 300 <= answer.status < 600 else Refusal.FORBIDDEN.value
+            return _refused(status, [header for header in answer.headers if _is_for_client(*header)], answer.body)
+        if not all(_may_be_set(name) for name, _ in answer.headers) or not all(map(_may_be_set, answer.removed)):
+            raise AskingDenied("it wants to change what it may not")
+        return Ruling(True, 200, "it answers OK", headers=answer.headers, removed=answer.removed)
+
+    def close(self) -> None:
+        self._grpc.close()
+        if self._tunnel is not None:
+            self._tunnel.close()
+
+
+def _is_for_client(name: str, _value: str) -> bool:
+    return name in ("content-type", "date") or _may_be_set(name)
+
+
+def _target(address: ServiceAddress) -> str:
+    """Return an address as gRPC writes it, which looks names up where it has to."""
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"dns:///{host}:{address.port}"

@@ -1,0 +1,172 @@
+"""A client of HTTP/1.1 for external authorizers: one deadline for all of an exchange, and connections used again."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Final
+
+import h11
+
+from eastgate.basics.records import dataclass
+from eastgate.control.authorizer.external_address import ServiceAddress, connect, seconds_until
+
+_PIECE: Final = 64 * 1024
+_IDLE_SECONDS: Final = 20.0  # servers close connections that are idle for longer, some of them
+_MOST_IDLE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """A whole response. Names of headers are in lower case; there may be several of one name."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes = field(repr=False)
+
+
+class ExchangeFailed(Exception):  # noqa: N818 - says what happened
+    """There is no response, or none that can be read. The message may be shown."""
+
+
+class _Lost(Exception):  # noqa: N818 - an idle connection that its server had closed
+    pass
+
+
+class _Connection:
+    def __init__(self, end: socket.socket, max_bytes: int) -> None:
+        self.socket = end
+        self.state = h11.Connection(h11.CLIENT, max_incomplete_event_size=max_bytes)
+        self.idle_since = 0.0
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether it can be used again: it is not too old, and its server has not closed it."""
+        return time.monotonic() - self.idle_since < _IDLE_SECONDS and not select.select([self.socket], [], [], 0)[0]
+
+
+class HttpConnections:
+    """Connections to one server, each for one exchange at a time. Threads may share them."""
+
+    def __init__(self, address: ServiceAddress, *, max_bytes: int) -> None:
+        self._address = address
+        self._max_bytes = max_bytes
+        self._idle: deque[_Connection] = deque()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def exchange(
+        self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes, deadline: float
+    ) -> HttpReply:
+        """Send a request and return the whole response. Raises ExchangeFailed."""
+        try:
+            request = h11.Request(method=method, target=target, headers=[_encoded(*header) for header in headers])
+        except (h11.LocalProtocolError, UnicodeEncodeError):
+            raise ExchangeFailed("the request cannot be written in HTTP/1.1") from None
+        try:
+            connection = self._reused()
+            if connection is not None:
+                try:
+                    return self._on(connection, request, body, deadline)
+                except _Lost:
+                    pass
+            return self._on(_Connection(connect(self._address, deadline), self._max_bytes), request, body, deadline)
+        except TimeoutError:
+            raise ExchangeFailed("it takes too long") from None
+        except _Lost:
+            raise ExchangeFailed("it closes the connection without an answer") from None
+        except h11.ProtocolError:
+            raise ExchangeFailed("its answer is not HTTP/1.1") from None
+        except OSError as error:
+            raise ExchangeFailed(f"it cannot be reached: {type(error).__name__}") from None
+
+    def close(self) -> None:
+        """Close what is idle now, and the others once they are."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, deque()
+        for connection in idle:
+            connection.socket.close()
+
+    def _reused(self) -> _Connection | None:
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                connection = self._idle.pop()
+            if connection.is_idle:
+                return connection
+            connection.socket.close()
+
+    def _on(self, connection: _Connection, request: h11.Request, body: bytes, deadline: float) -> HttpReply:
+        """Exchange on a connection, which is kept where it can be used again. Raises _Lost where no byte came back."""
+        try:
+            reply = self._exchanged(connection, request, body, deadline)
+        except BaseException:
+            connection.socket.close()
+            raise
+        state = connection.state
+        if state.our_state is h11.DONE and state.their_state is h11.DONE and not state.trailing_data[0]:
+            state.start_next_cycle()
+            connection.idle_since = time.monotonic()
+            with self._lock:
+                if not self._closed and len(self._idle) < _MOST_IDLE:
+                    self._idle.append(connection)
+                    return reply
+        connection.socket.close()
+        return reply
+
+    def _exchanged(self, connection: _Connection, request: h11.Request, body: bytes, deadline: float) -> HttpReply:
+        end, state = connection.socket, connection.state
+        sent = state.send(request) or b""
+        if body:
+            sent += state.send(h11.Data(data=body)) or b""
+        sent += state.send(h11.EndOfMessage()) or b""
+        try:
+            end.settimeout(seconds_until(deadline))
+            end.sendall(sent)
+        except (BrokenPipeError, ConnectionResetError):
+            raise _Lost from None
+        response: h11.Response | None = None
+        content = bytearray()
+        received = 0
+        while True:
+            event = state.next_event()
+            if event is h11.NEED_DATA:
+                piece = _receive(end, deadline, started=received > 0)
+                received += len(piece)
+                if received > 2 * self._max_bytes:
+                    raise ExchangeFailed("its answer is too long")
+                state.receive_data(piece)
+            elif isinstance(event, h11.Response):
+                response = event
+            elif isinstance(event, h11.Data):
+                content += event.data
+                if len(content) > self._max_bytes:
+                    raise ExchangeFailed("its answer is too long")
+            elif isinstance(event, h11.EndOfMessage) and response is not None:
+                break
+            elif not isinstance(event, h11.InformationalResponse):
+                raise ExchangeFailed("its answer breaks off")
+        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers)
+        return HttpReply(response.status_code, headers, bytes(content))
+
+
+def _receive(end: socket.socket, deadline: float, *, started: bool) -> bytes:
+    end.settimeout(seconds_until(deadline))
+    try:
+        piece = end.recv(_PIECE)
+    except ConnectionResetError:
+        piece = b""
+    if not piece and not started:
+        raise _Lost
+    return piece
+
+
+def _encoded(name: str, value: str) -> tuple[bytes, bytes]:
+    return name.encode("latin-1"), value.encode("latin-1")

@@ -1,0 +1,121 @@
+"""What checks over HTTP mean: the proxy sends the request again, without its body or with it, and asks by that.
+
+A proxy sends everything as headers, those of the client among them. So nothing is believed of who calls, or where to,
+but what the operator says that the proxy sets itself (`HttpOptions`); else the caller is unknown. And a header that did
+not come is unknown too, since most proxies send only some.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from eastgate.authority.questions.ends import ANONYMOUS, UNKNOWN_CALLER
+from eastgate.basics.records import dataclass
+from eastgate.control.authorizer.checks import Body, ProxyAnswer, ProxyCheck, ProxyOptions
+from eastgate.control.authorizer.forwarded_certificates import identity_in
+from eastgate.control.authorizer.http_server import ServedRequest, ServedResponse
+from eastgate.ir.spiffe import spiffe_problem
+
+_FORWARDED_CERTIFICATE: Final = "x-forwarded-client-cert"
+_PARTIAL: Final = "x-envoy-auth-partial-body"
+_REMOVED: Final = "x-envoy-auth-headers-to-remove"
+_OF_THE_HOP: Final = frozenset(  # whatever the client sent under these names
+    {"connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding"}
+    | {_PARTIAL, "x-envoy-expected-rq-timeout-ms", "x-envoy-internal"}
+)
+_NO_CERTIFICATE: Final = ("", "-")  # what nginx and Envoy write for a missing value
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """What the operator says of the proxy. Headers that are named here are set by the proxy, whatever a client sends.
+
+    `prefix` is what it puts before the path. `identity` has the SPIFFE ID of the caller, or is the header
+    x-forwarded-client-cert; `to` has where the request goes, and `address` where it came from. `original`: the request
+    is in X-Original-Method and X-Original-URI, as nginx sends it. `all_headers`: it sends every header.
+    """
+
+    prefix: str = ""
+    identity: str | None = None
+    to: str | None = None
+    address: str | None = None
+    original: bool = False
+    all_headers: bool = False
+
+    @property
+    def own(self) -> frozenset[str]:
+        """Return the names of the headers that are not the client's."""
+        named = {name for name in (self.identity, self.to, self.address) if name is not None}
+        return frozenset(named | ({"x-original-uri", "x-original-method"} if self.original else set()))
+
+
+def check_of_http(request: ServedRequest, options: HttpOptions, proxy: ProxyOptions) -> ProxyCheck | None:
+    """Return the check that a proxy asks for; None where it cannot be told which request it is about."""
+    method, path = request.method, request.target
+    if options.original:
+        methods, targets = request.values("x-original-method"), request.values("x-original-uri")
+        if len(methods) != 1 or len(targets) != 1:
+            return None
+        method, path = methods[0], targets[0]
+    elif not path.startswith(options.prefix):
+        return None
+    else:
+        path = path[len(options.prefix) :] or "/"
+    hosts = request.values("host")
+    if len(hosts) > 1 or (options.to is not None and len(request.values(options.to)) > 1):
+        return None
+    headers: dict[str, list[str]] = {}
+    of_the_hop = _OF_THE_HOP | {"upgrade"} if options.original else _OF_THE_HOP  # nginx does not send it on
+    others = of_the_hop | options.own
+    for name, value in request.headers:
+        if name not in others:
+            headers.setdefault(name, []).append(value)
+    return ProxyCheck(
+        source=_source(request, options),
+        method=method,
+        path=path,
+        host=hosts[0] if hosts else None,
+        headers=headers,
+        shown_headers=None if options.all_headers else proxy.shown_headers,
+        unclear_headers=others.union(name for name, values in headers.items() if "," in "".join(values)),
+        address=_single(request, options.address),
+        body=Body(request.body, complete=_is_complete(request, proxy)) if request.body else None,
+        shows_bodies=proxy.whole_bodies,
+        to=_single(request, options.to),
+    )
+
+
+def _single(request: ServedRequest, name: str | None) -> str | None:
+    values = request.values(name) if name is not None else []
+    return values[0] if len(values) == 1 else None
+
+
+def _source(request: ServedRequest, options: HttpOptions) -> str:
+    if options.identity is None:
+        return UNKNOWN_CALLER
+    values = request.values(options.identity)
+    if not values:
+        return ANONYMOUS
+    if len(values) > 1:  # one of them is not the proxy's
+        return UNKNOWN_CALLER
+    is_forwarded = options.identity == _FORWARDED_CERTIFICATE
+    identity = identity_in(values[0]) if is_forwarded else values[0]
+    if identity is not None and spiffe_problem(identity) is None:
+        return identity
+    return ANONYMOUS if identity in _NO_CERTIFICATE else UNKNOWN_CALLER
+
+
+def _is_complete(request: ServedRequest, proxy: ProxyOptions) -> bool:
+    """Return whether the check has the whole body: the proxy never cuts a body, and says so of this one.
+
+    The `content-length` of a check is that of the check, and not that of the client.
+    """
+    return proxy.whole_bodies and request.values(_PARTIAL) == ["false"]
+
+
+def response_of(answer: ProxyAnswer) -> ServedResponse:
+    """Return an answer as a proxy gets it: 200 with headers for the application, or the response for the client."""
+    if answer.allowed:
+        removed = ((_REMOVED, ",".join(answer.upstream_removed)),) if answer.upstream_removed else ()
+        return ServedResponse(200, (*answer.upstream_headers, *removed))
+    return ServedResponse(answer.status, answer.client_headers, answer.body)

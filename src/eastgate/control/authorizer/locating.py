@@ -1,0 +1,121 @@
+"""Finds where a checked request goes, from what the operator configured down to what the proxy sees of it.
+
+The host is what a client wrote. So it may choose a Gateway only where one alone takes it; and where the request also
+came in by the address of a pod, the pod's policies are asked as well as the Gateway's, and both must allow. So are the
+AuthConfigs, where one is for the host however it is spelt: Authorino compares it with letter case, and Gateways do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
+
+from eastgate.authority.questions.ends import Gateway, Host, Pod
+from eastgate.cluster import HostNamed, Route, World
+from eastgate.cluster.routing.attachment import attached_routes, distinct_listeners, is_http
+from eastgate.cluster.routing.hostnames import comparable, hostnames_of
+from eastgate.control.authorizer.checks import ProxyCheck
+from eastgate.ir.hosts import comparable_host
+
+_LOOKUP: Final = "host"  # the extension with the host that Authorino looks up, instead of the request's
+
+_MOST_HOSTS = 4096  # that are remembered
+
+
+class Nowhere(Exception):  # noqa: N818 - says what is known
+    """Nobody can tell where a request goes."""
+
+
+class PoliciesByHost(Protocol):
+    """The policies of an authorizer that finds them by host."""
+
+    @property
+    def has_hosts(self) -> bool: ...
+    def host_point(self, host: str) -> HostNamed | None: ...
+
+
+def destinations_of(
+    check: ProxyCheck,
+    default: str | None,
+    world: World,
+    gateways_for: Callable[[str | None], tuple[str, ...]],
+    policies: PoliciesByHost | None = None,
+) -> tuple[str, ...]:
+    """Return where a request goes, in the words of `--to`: ALL must allow it. Raises Nowhere."""
+    by_host = policies if policies is not None and policies.has_hosts else None
+    if check.to is not None:
+        return (check.to,)
+    if by_host is not None and _LOOKUP in check.extensions:
+        return (Host(check.extensions[_LOOKUP]),)
+    if default is not None:
+        return (default,)
+    gateways = gateways_for(check.host)
+    if len(gateways) > 1:
+        raise Nowhere(f"the Gateways {' and '.join(gateways)} take its host")
+    pod = world.by_ip(check.destination[0]) if check.destination is not None else None
+    destinations = (*gateways, *([] if pod is None else [Pod(pod.namespace, pod.name)]))
+    if by_host is not None and check.host is not None and (not destinations or _may_serve(by_host, check.host)):
+        return (Host(check.host), *destinations)
+    if not destinations:
+        raise Nowhere("no Gateway takes its host, and no pod has the address that it came in by")
+    return destinations
+
+
+def _may_serve(policies: PoliciesByHost, host: str) -> bool:
+    """Return whether a policy is for a host, in this spelling or in that which others compare."""
+    return any(policies.host_point(spelling) is not None for spelling in (host, comparable_host(host)))
+
+
+class GatewaysByHost:
+    """Finds the Gateways that have a route for a host, and remembers them until something changes."""
+
+    def __init__(self) -> None:
+        self._version: object = None
+        self._by_host: dict[str, tuple[str, ...]] = {}
+
+    def find(self, host: str | None, world: World, version: object) -> tuple[str, ...]:
+        """Return the Gateways for a host, in the words of `--to`. `version` is another one after each change."""
+        if host is None:
+            return ()
+        if version != self._version or len(self._by_host) >= _MOST_HOSTS:
+            self._version = version
+            self._by_host.clear()
+        gateways = self._by_host.get(host)
+        if gateways is None:
+            gateways = self._by_host[host] = tuple(_gateways_for(host, world))
+        return gateways
+
+
+def _gateways_for(host: str, world: World) -> Iterator[str]:
+    names = frozenset(hostnames_of(comparable(host)))
+    for gateway in world.gateways.values():
+        listeners = [listener for listener in distinct_listeners(gateway) if is_http(listener)]
+        for listener in listeners:
+            if comparable(listener.hostname) not in names:
+                continue
+            if any(_takes(route, names) for route in attached_routes(world, gateway, listener)):
+                yield Gateway(gateway.namespace, gateway.name)
+                break
+
+
+def _takes(route: Route, names: frozenset[str | None]) -> bool:
+    return any(name in names for name in {comparable(hostname) for hostname in route.hostnames} or {None})
+
+
+def port_of(check: ProxyCheck, to: str, world: World) -> int | None:
+    """Return the port of the destination, where it is known.
+
+    A proxy that stands for a Gateway often listens on another port than the Gateway's. Then it is the only one that the
+    Gateway has; where it has several the port is unknown, and every listener counts.
+    """
+    if check.port is not None:
+        return check.port
+    port = check.destination[1] if check.destination is not None else None
+    kind, _, name = to.partition(":")
+    if kind == "pod":
+        return port
+    gateway = world.gateways.get(name) if kind == "gateway" else None
+    ports = {listener.port for listener in gateway.listeners} if gateway is not None else set()
+    if port in ports:
+        return port
+    return ports.pop() if len(ports) == 1 else None

@@ -1,0 +1,68 @@
+"""Identities: who proves what a workload is, with X.509 certificates that carry a SPIFFE ID.
+
+- an `SvidSource` hands out `Svid`s and `TrustBundles`: `EmbeddedAuthority` makes them here (`stored_authority` keeps
+  its root on disk), `WorkloadApi` gets them from a SPIRE agent;
+- a `Rotation` keeps the SVIDs of some identities fresh;
+- `client_context`, `server_context` and `verify_connection` use them with Python's `ssl`, without a key on disk.
+"""
+
+from eastgate.control.identity.bundles import TrustBundles, read_bundle, roots_of_jwks, roots_of_pem
+from eastgate.control.identity.ca import CaState, EmbeddedCa, Lifetimes
+from eastgate.control.identity.contexts import client_context, load_svid, server_context
+from eastgate.control.identity.files import write_svid
+from eastgate.control.identity.peers import verify_connection, verify_peer
+from eastgate.control.identity.problems import (
+    BadBundleError,
+    BadIdentityError,
+    IdentityError,
+    MissingNameError,
+    NoMemoryFileError,
+    NotGivenError,
+    NoWorkloadApiError,
+    PeerError,
+    StoredCaError,
+    SvidExpiredError,
+    UnknownTrustDomainError,
+    UnsafeFileError,
+)
+from eastgate.control.identity.rotation import Clock, Rotation
+from eastgate.control.identity.storage import stored_ca
+from eastgate.control.identity.svid import BundlesChanged, IdentityChange, Svid, SvidSource, SvidsRenewed
+from eastgate.control.identity.workload_api import WorkloadApi
+
+__all__ = [
+    "BadBundleError",
+    "BadIdentityError",
+    "BundlesChanged",
+    "CaState",
+    "Clock",
+    "EmbeddedCa",
+    "IdentityChange",
+    "IdentityError",
+    "Lifetimes",
+    "MissingNameError",
+    "NoMemoryFileError",
+    "NoWorkloadApiError",
+    "NotGivenError",
+    "PeerError",
+    "Rotation",
+    "StoredCaError",
+    "Svid",
+    "SvidExpiredError",
+    "SvidSource",
+    "SvidsRenewed",
+    "TrustBundles",
+    "UnknownTrustDomainError",
+    "UnsafeFileError",
+    "WorkloadApi",
+    "client_context",
+    "load_svid",
+    "read_bundle",
+    "roots_of_jwks",
+    "roots_of_pem",
+    "server_context",
+    "stored_ca",
+    "verify_connection",
+    "verify_peer",
+    "write_svid",
+]

@@ -1,0 +1,139 @@
+"""Stores the embedded CA across restarts: its state in one private file, which is replaced as a whole.
+
+One file, since a root without its key, or an intermediate of another root, would be worse than none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+
+from eastgate.control.identity.ca import CaState, EmbeddedCa, Lifetimes, Retired
+from eastgate.control.identity.certificates import Signer, key_pem
+from eastgate.control.identity.files import read_private, write_private
+from eastgate.control.identity.problems import StoredCaError
+from eastgate.control.identity.svid import utc_now
+
+STATE_FILE = "authority.json"
+
+
+class _StoredSigner(msgspec.Struct, forbid_unknown_fields=True):
+    certificate: str
+    key: str
+
+
+class _StoredRetired(msgspec.Struct, forbid_unknown_fields=True):
+    certificate: str
+    until: datetime
+
+
+class _StoredState(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    trust_domain: str
+    root: _StoredSigner
+    intermediate: _StoredSigner
+    prepared: _StoredSigner | None = None
+    retired: tuple[_StoredRetired, ...] = ()
+    version: int = 1
+
+
+def stored_ca(
+    directory: Path,
+    trust_domain: str,
+    *,
+    lifetimes: Lifetimes | None = None,
+    clock: Callable[[], datetime] = utc_now,
+) -> EmbeddedCa:
+    """Return the CA that is stored in this folder, or a new one that will be."""
+    return EmbeddedCa(
+        trust_domain,
+        state=load_state(directory),
+        lifetimes=lifetimes,
+        clock=clock,
+        save=partial(save_state, directory),
+    )
+
+
+def save_state(directory: Path, state: CaState) -> None:
+    """Write the state, keys included, where no other user can read it."""
+    write_private(directory, STATE_FILE, encode_state(state))
+
+
+def encode_state(state: CaState) -> bytes:
+    """Return the state as JSON, keys included."""
+    stored = _StoredState(
+        trust_domain=state.trust_domain,
+        root=_store_signer(state.root),
+        intermediate=_store_signer(state.intermediate),
+        prepared=None if state.prepared is None else _store_signer(state.prepared),
+        retired=tuple(_StoredRetired(_pem(old.certificate), old.until) for old in state.retired),
+    )
+    return msgspec.json.format(msgspec.json.encode(stored))
+
+
+def decode_state(content: bytes) -> CaState:
+    """Read a state from JSON. Raises ValueError, with a text that may quote keys, and TypeError."""
+    return _restore_state(msgspec.json.decode(content, type=_StoredState))
+
+
+def load_state(directory: Path) -> CaState | None:
+    """Read the state in this folder; None where there is none yet."""
+    content = read_private(directory, STATE_FILE)
+    if content is None:
+        return None
+    path = directory / STATE_FILE
+    try:
+        return decode_state(content)
+    except (ValueError, TypeError):  # never with their text: it may quote what it could not read
+        raise StoredCaError(
+            f"the stored authority {str(path)!r} is damaged; restore it from a backup, or move it away to start with "
+            f"a new root, which every peer must then be told of"
+        ) from None
+
+
+def _restore_state(stored: _StoredState) -> CaState:
+    if stored.version != 1:
+        raise ValueError("unknown version")
+    state = CaState(
+        stored.trust_domain,
+        _restore_signer(stored.root),
+        _restore_signer(stored.intermediate),
+        None if stored.prepared is None else _restore_signer(stored.prepared),
+        tuple(Retired(_certificate(old.certificate), _check_zone(old.until)) for old in stored.retired),
+    )
+    try:
+        state.intermediate.certificate.verify_directly_issued_by(state.root.certificate)
+    except Exception as error:  # InvalidSignature is not a ValueError
+        raise ValueError("the intermediate is of another root") from error
+    return state
+
+
+def _store_signer(signer: Signer) -> _StoredSigner:
+    return _StoredSigner(signer.pem, key_pem(signer.key))
+
+
+def _pem(certificate: x509.Certificate) -> str:
+    return certificate.public_bytes(Encoding.PEM).decode()
+
+
+def _certificate(pem: str) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(pem.encode())
+
+
+def _restore_signer(stored: _StoredSigner) -> Signer:
+    certificate, key = _certificate(stored.certificate), load_pem_private_key(stored.key.encode(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+        raise ValueError("the key is not that of the certificate")
+    return Signer(certificate, key)
+
+
+def _check_zone(until: datetime) -> datetime:
+    if until.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return until

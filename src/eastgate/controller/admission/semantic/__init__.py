@@ -1,0 +1,11 @@
+"""Semantic admission: what a change opens and closes, and whether it breaks an Invariant.
+
+Read `model` (a change, and what is said of it), `judge` (the two authorities that are compared), `words` (warnings) and
+`standing` (Invariants, each time that something has changed).
+"""
+
+from eastgate.controller.admission.semantic.judge import Judge, judge
+from eastgate.controller.admission.semantic.model import ChangeJudgement, ObjectChange
+from eastgate.controller.admission.semantic.standing import InvariantStanding, Standings, evaluate
+
+__all__ = ["ChangeJudgement", "InvariantStanding", "Judge", "ObjectChange", "Standings", "evaluate", "judge"]

@@ -1,0 +1,159 @@
+"""Validation of an object by itself, with the readers that read it from files and from the cluster.
+
+Errors refuse a policy, and are warnings about anything else. What needs the rest of the cluster is for a `JudgeChange`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from eastgate import dialects
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import Manifests
+from eastgate.authority.sources.sizes import is_measured, policy_problem, size_of
+from eastgate.basics.diagnostics import Diagnostic, Severity
+from eastgate.basics.records import dataclass
+from eastgate.cluster import uses
+from eastgate.cluster.unread import Handling
+from eastgate.controller.admission.changes import AdmissionJudgement, RequestedChange
+from eastgate.controller.admission.conversion.objects import original_in
+from eastgate.controller.admission.fields import field_at, root_of
+from eastgate.controller.admission.storing import stored_form
+from eastgate.controller.admission.wording import refusal_of, warning_of
+from eastgate.dialects.linting import Finding
+from eastgate.reading.manifests import read_text
+from eastgate.reports.lint.context import CheckContext
+from eastgate.reports.lint.hooks import own_checks
+from eastgate.reports.lint.rules import find_impossible_rules
+from eastgate.reports.lint.suppression import drop_suppressed
+from eastgate.settings import Settings
+
+_MOST_ERRORS = 64  # of one object; whoever has corrected these hears of the next
+_LONGEST_LINTED = 128 * 1024  # advice is not worth a timeout
+
+# Findings about what else there is, which one object by itself does not know
+_OF_THE_REST = frozenset(
+    {"EG5012", "EG5026", "EG6060", "EG6061", "EG6062", "EG6081", "EG6082", "EG6091", "EG6116"}
+    | {f"EG60{number:02}" for number in (*range(1, 9), 22, 23, 24, 40, 41, 46)}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Remark:
+    """A diagnostic about an object, or a finding of lint, and the field that it is about."""
+
+    about: Diagnostic | Finding
+    field: str | None
+
+    @property
+    def identity(self) -> tuple[str, str, str | None]:
+        return self.about.code.id, self.about.message, self.field
+
+
+@dataclass(frozen=True, slots=True)
+class _Examination:
+    errors: tuple[_Remark, ...] = ()
+    others: tuple[_Remark, ...] = ()
+
+
+def judge_object(change: RequestedChange, settings: Settings) -> AdmissionJudgement:
+    """Say what is wrong with the object that a change results in; nothing where it deletes one.
+
+    A change that leaves the meaning of an object as it is, or of one that is being deleted, is refused only for errors
+    that the object did not have: one that was stored before a rule became stricter can be labelled, and finalized.
+    """
+    if change.new is None or change.subresource is not None:
+        return AdmissionJudgement()
+    registry = dialects.registered()
+    key = (change.group, change.version, change.kind)
+    if key not in registry.read and not uses(change.api_version, change.kind):
+        read = sorted(version for group, version, kind in registry.read if (group, kind) == (change.group, change.kind))
+        if not read:
+            return AdmissionJudgement()
+        text = f"Eastgate does not read {change.kind} of {change.api_version}, only {' and '.join(read)}"
+        return AdmissionJudgement(warnings=(text,))
+    if (problem := _size_problem(change, settings)) is not None:
+        return AdmissionJudgement((refusal_of(problem, None),))
+    examined = _examine(change.new, change, settings)
+    refusals, tolerated = list(examined.errors), list[_Remark]()
+    if key not in registry.read:
+        refusals, tolerated = [], refusals
+    elif change.old is not None and (change.is_being_deleted or stored_form(change).keeps_meaning):
+        known = {error.identity for error in _examine(change.old, change, settings).errors}
+        refusals = [error for error in examined.errors if error.identity not in known]
+        tolerated = [error for error in examined.errors if error.identity in known]
+    return AdmissionJudgement(
+        tuple(refusal_of(error.about, error.field) for error in refusals),
+        tuple(warning_of(remark.about, remark.field) for remark in (*tolerated, *examined.others)),
+    )
+
+
+def _size_problem(change: RequestedChange, settings: Settings) -> Diagnostic | None:
+    """Return what is wrong with the size of a policy that is new, or grows: to read it would take long."""
+    if change.new is None or change.is_being_deleted or not is_measured(change.api_version, change.kind):
+        return None
+    size = size_of(change.new)
+    grows = change.old is None or (size > size_of(change.old) and not change.keeps_meaning)
+    return policy_problem(size, settings) if grows else None
+
+
+def _examine(manifest: Mapping[str, Any], change: RequestedChange, settings: Settings) -> _Examination:
+    """Read an object, and the policy that it stands for where an annotation holds that in another version."""
+    examined = _read(_named(manifest, change), settings, change.namespace)
+    original = original_in(manifest) if not examined.errors else None
+    if original is None:
+        return examined
+    behind = _read(_named(original, change), settings, change.namespace)
+    if behind.errors:
+        return _Examination(tuple(_in_annotation(error, original) for error in behind.errors), examined.others)
+    return _Examination((), (*examined.others, *(_in_annotation(remark, original) for remark in behind.others)))
+
+
+def _in_annotation(remark: _Remark, original: Mapping[str, Any]) -> _Remark:
+    version = str(original["apiVersion"]).rpartition("/")[2]
+    return _Remark(remark.about, f"{version}:{remark.field}" if remark.field else None)
+
+
+def _named(manifest: Mapping[str, Any], change: RequestedChange) -> dict[str, Any]:
+    """Return an object as it would be stored: with a name and a namespace, and without what the server notes itself."""
+    metadata = {key: value for key, value in dict(manifest.get("metadata") or {}).items() if key != "managedFields"}
+    if not metadata.get("name"):
+        metadata["name"] = change.name or f"{metadata.get('generateName') or 'object-'}xxxxx"
+    if change.namespace and not metadata.get("namespace"):
+        metadata["namespace"] = change.namespace
+    return {
+        **{key: value for key, value in manifest.items() if key != "status"},
+        "apiVersion": manifest.get("apiVersion") or change.api_version,
+        "kind": manifest.get("kind") or change.kind,
+        "metadata": metadata,
+    }
+
+
+def _read(manifest: Mapping[str, Any], settings: Settings, namespace: str | None) -> _Examination:
+    text = json.dumps(manifest, indent=1)
+    reading = read_text("object.json", text, positioned=dialects.reads, namespace=namespace or settings.namespace)
+    manifests = Manifests(settings, reporter=reading.reporter)
+    for document in reading.documents:
+        manifests.add(document)
+    roots = [root_of(document) for document in reading.documents]
+
+    def remarks(about: Sequence[Diagnostic | Finding]) -> tuple[_Remark, ...]:
+        return tuple(_Remark(each, field_at(roots[0], each.span) if roots else None) for each in about)
+
+    if manifests.reporter.errors:
+        return _Examination(remarks(manifests.reporter.errors[:_MOST_ERRORS]))
+    findings = _lint(manifests) if len(text) <= _LONGEST_LINTED else []
+    telling = [each for each in findings if each.severity is not Severity.INFO and each.code.id not in _OF_THE_REST]
+    return _Examination((), remarks(telling[:_MOST_ERRORS]))
+
+
+def _lint(manifests: Manifests) -> list[Finding]:
+    """Run the checks that need nothing but the object. The others would look for each of its names in vain."""
+    context = CheckContext(Authority(manifests, unread=Handling.IGNORE))
+    warnings = (Finding.of(warning, context.subjects_at(warning.span)) for warning in manifests.reporter)
+    own = (finding for check in own_checks() for finding in check(context))
+    findings = drop_suppressed(chain(warnings, find_impossible_rules(context), own), context)
+    return sorted(dict.fromkeys(findings), key=lambda finding: finding.sort_key)

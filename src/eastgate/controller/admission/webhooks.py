@@ -1,0 +1,231 @@
+"""The webhooks: HTTP requests of an API server to reviews, and their answers back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
+
+from eastgate import dialects
+from eastgate.basics.regexes import regex
+from eastgate.cluster import uses
+from eastgate.control.authorizer.http_server import ServedRequest, ServedResponse
+from eastgate.controller.admission.changes import (
+    AdmissionJudgement,
+    JudgeChange,
+    JudgeLate,
+    MutateObject,
+    RequestedChange,
+    answer_to,
+    answer_with_patch,
+    change_of,
+)
+from eastgate.controller.admission.configuration import DIAGNOSE, INJECT, VALIDATE
+from eastgate.controller.admission.conversion import answer_conversion, answer_large_conversion
+from eastgate.controller.admission.reviews import MalformedReviewError
+from eastgate.controller.admission.semantic.shadow import BINDING
+from eastgate.controller.admission.storing import stored_form
+from eastgate.controller.admission.turns import FairThreads, ReviewClient
+from eastgate.controller.admission.validation import judge_object
+from eastgate.controller.admission.wording import limit_refusals, limit_warnings
+from eastgate.reading.kubernetes.depth import cut_depth
+from eastgate.settings import Settings
+
+CONVERT = "/convert"
+
+_LOG = logging.getLogger(__name__)
+_JSON = (("content-type", "application/json"),)
+_THREADS = 4
+_JUDGING = 0.6  # the share of its time after which a change is not judged any more: an answer must arrive
+_SHORT = 512 * 1024  # bytes that are decoded in milliseconds
+_LARGEST = 8 * 1024 * 1024  # bytes of a review with two objects: an API server takes requests of 3 MiB
+_TIMEOUT = regex(r"(?:^|&)timeout=(\d{1,4})s(?:&|$)")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Answer = Callable[[Any, str | None], Awaitable[dict[str, Any]]]
+
+
+class Webhooks:
+    """Answers reviews.
+
+    `judge` is asked about changes that are valid by themselves, as they are stored; `mutate` about pods. `late` is
+    asked where that takes longer than so many seconds, or than the API server waits; without it, and where a review
+    fails, the answer is an error: the `failurePolicy` of the webhook says what follows.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        judge: JudgeChange | None = None,
+        late: JudgeLate | None = None,
+        mutate: MutateObject | None = None,
+        seconds: float = 9.0,
+        conversion_seconds: float = 28.0,
+    ) -> None:
+        self.settings = settings or Settings()
+        self._judge = judge
+        self._late = late
+        self._mutate = mutate
+        self._threads = FairThreads(_THREADS, "webhooks", each=_THREADS // 2)
+        self._paths: dict[str, tuple[Answer, float]] = {
+            VALIDATE: (self.validate, seconds),
+            DIAGNOSE: (self.diagnose, seconds),
+            INJECT: (self.inject, seconds),
+            CONVERT: (self.convert, conversion_seconds),
+        }
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """Return the paths at which reviews are answered."""
+        return frozenset(self._paths)
+
+    async def answer(self, request: ServedRequest) -> ServedResponse:
+        """Answer a request with a review."""
+        webhook = self._paths.get(urlsplit(request.target).path)
+        if webhook is None:
+            return _refuse(404, "there is no such webhook")
+        if request.method != "POST":
+            return _refuse(405, "send a review with POST")
+        answer, seconds = webhook
+        if answer != self.convert and len(request.body) > _LARGEST:
+            return _refuse(413, "an API server stores no object that is as large")
+        seconds = min(seconds, _seconds_left(request))
+        try:
+            async with asyncio.timeout(seconds):
+                if answer == self.convert and len(request.body) > _SHORT:
+                    client = ReviewClient(request.peer or "", CONVERT)
+                    return ServedResponse(200, _JSON, await self._work(client, answer_large_conversion, request.body))
+                review = await self._read(request)
+                if answer != self.validate:
+                    return ServedResponse(200, _JSON, _encode(await answer(review, request.peer)))
+            answered = await self.validate(review, request.peer, seconds)
+            return ServedResponse(200, _JSON, _encode(answered))
+        except MalformedReviewError as error:
+            return _refuse(400, str(error))
+        except TimeoutError:
+            path = urlsplit(request.target).path
+            fields = {"webhook": path.strip("/")}
+            _LOG.warning("a review at %s was not finished within %s seconds", path, seconds, extra=fields)
+            return _refuse(504, "the review was not finished in time")
+
+    async def _read(self, request: ServedRequest) -> Any:
+        """Decode a review. That must wait for nothing, where it is short: without it there is no answer."""
+        if len(request.body) <= _SHORT:
+            return _decode(request.body)
+        return await self._work(ReviewClient(request.peer or "", request.target), _decode, request.body)
+
+    async def validate(self, review: Any, peer: str | None = None, seconds: float | None = None) -> dict[str, Any]:
+        """JudgeChange a change by itself; then, where it means something, beside everything else."""
+        uid, change = change_of(review, peer)
+        client = ReviewClient.of(peer, change.user)
+        judgement: AdmissionJudgement | None = None
+        if seconds is not None and self._late is not None:
+            seconds *= _JUDGING
+        try:
+            async with asyncio.timeout(seconds):
+                judgement = await self._work(client, judge_object, change, self.settings)
+                if not judgement.refusals and self._judge is not None:
+                    stored = await self._work(client, stored_form, change)
+                    if _means_something(stored, stored.keeps_meaning):
+                        judgement |= await self._judge(stored)
+        except TimeoutError:
+            if self._late is None:
+                raise
+            judgement = _judge_late(self._late, change, judgement)
+        return answer_to(uid, change, _observed(change, judgement))
+
+    async def diagnose(self, review: Any, peer: str | None = None) -> dict[str, Any]:
+        """Refuse what has errors by itself, before the API server looks at it. The rest is said by `validate`."""
+        uid, change = change_of(review, peer)
+        judgement = await self._work(ReviewClient.of(peer, change.user), judge_object, change, self.settings)
+        return answer_to(uid, change, _observed(change, AdmissionJudgement(judgement.refusals)))
+
+    async def inject(self, review: Any, peer: str | None = None) -> dict[str, Any]:
+        """Change a pod as `mutate` says; without one, not at all."""
+        uid, change = change_of(review, peer)
+        if self._mutate is None:
+            return answer_to(uid, change, AdmissionJudgement())
+        return await self._work(ReviewClient.of(peer, change.user), _mutated, self._mutate, uid, change)
+
+    async def convert(self, review: Any, peer: str | None = None) -> dict[str, Any]:
+        """Convert the objects of a review."""
+        return await self._work(ReviewClient(peer or "", CONVERT), answer_conversion, review)
+
+    def close(self) -> None:
+        """Begin no more work."""
+        self._threads.close()
+
+    async def _work(self, client: ReviewClient, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run what takes a while in a thread of ours, in turns: others may be busy with the whole cluster."""
+        return await asyncio.wrap_future(self._threads.submit(client, partial(function, *args, **kwargs)))
+
+
+def _mutated(mutate: MutateObject, uid: str, change: RequestedChange) -> dict[str, Any]:
+    mutation = mutate(change)
+    return answer_with_patch(uid, change, _observed(change, mutation.judgement), mutation.patch)
+
+
+def _means_something(change: RequestedChange, keeps_meaning: bool) -> bool:
+    """Return whether a change can change decisions. Labels of what is no policy may be what policies select.
+
+    They can be changed by way of some subresources, too. What is being deleted counts until its last finalizer is gone,
+    and its spec can be changed until then.
+    """
+    if change.subresource is not None or change.kind == BINDING:
+        return change.kind == BINDING or uses(change.api_version, change.kind)
+    is_policy = (change.group, change.version, change.kind) in dialects.registered().policies
+    return change.removes or not (is_policy and keeps_meaning)
+
+
+def _judge_late(late: JudgeLate, change: RequestedChange, judgement: AdmissionJudgement | None) -> AdmissionJudgement:
+    """Say what becomes of a change that there was no time for: without an answer, some webhooks are ignored.
+
+    Raises TimeoutError where it could not even be judged by itself, and nothing else speaks against it.
+    """
+    _LOG.warning("a change of %s was not judged in time", change.kind, extra={"kind": change.kind})
+    unjudged = late(change) if _means_something(change, change.changes_labels_alone) else AdmissionJudgement()
+    if judgement is None and not unjudged.refusals:
+        raise TimeoutError
+    return (judgement or AdmissionJudgement()) | unjudged
+
+
+def _seconds_left(request: ServedRequest) -> float:
+    """Return how long the API server waits, as it says itself, but for the time that its answer takes."""
+    asked = _TIMEOUT.search(urlsplit(request.target).query)
+    return max(1.0, int(asked[1]) - 1.0) if asked is not None else math.inf
+
+
+def _observed(change: RequestedChange, judgement: AdmissionJudgement) -> AdmissionJudgement:
+    """Return a judgement with no more than an API server hands on. Log a refusal."""
+    if judgement.refusals:
+        level = logging.DEBUG if change.dry_run else logging.INFO
+        others = len(judgement.refusals) - 1
+        more = f" (and {others} more)" if others else ""
+        why = f"{judgement.refusals[0]}{more}"
+        _LOG.log(level, "%s is refused: %s", change, why, extra=change.fields)
+    return AdmissionJudgement(limit_refusals(judgement.refusals), limit_warnings(judgement.warnings))
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        try:
+            return json.loads(body)
+        except RecursionError:  # one object that nobody can read must not fail a list of all of them
+            return json.loads(cut_depth(body))
+    except (ValueError, RecursionError):
+        raise MalformedReviewError("this is no JSON") from None
+
+
+def _encode(answer: dict[str, Any]) -> bytes:
+    return json.dumps(answer).encode()
+
+
+def _refuse(status: int, message: str) -> ServedResponse:
+    return ServedResponse(status, _JSON, json.dumps({"error": message}).encode())

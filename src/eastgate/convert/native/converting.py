@@ -1,0 +1,193 @@
+"""Native objects for the policies that convert without loss, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.records import dataclass
+from eastgate.convert import codes
+from eastgate.convert.model import Item, Job, Options, Written
+from eastgate.convert.native.marking import PolicyOwner, mark, name_of
+from eastgate.convert.native.model import Json, NativeLoss
+from eastgate.convert.native.situation import Situation, SourcePolicy, read_documents
+from eastgate.convert.native.tiers import goes_first, in_namespaces
+from eastgate.convert.registry import converters_to
+from eastgate.dialects import gep3779, istio, linkerd
+from eastgate.reading.manifests import Document
+from eastgate.settings import Settings
+
+_FOLLOWED = frozenset({codes.SERVICE_SELECTOR.id})
+"""Losses that are none where conversions are repeated: the selector of a Service is followed."""
+
+_DRY_RUN = "istio.io/dry-run"
+_LINKERD_ORDER = ("Server", "MeshTLSAuthentication", "HTTPRoute", "AuthorizationPolicy")
+_PROXY_PROTOCOL = {"proxyProtocol": "unknown"}  # what an API server would add
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NativeObject:
+    """A marked object, and the policies that it stands for."""
+
+    manifest: Json
+    owners: tuple[PolicyOwner, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceConversion:
+    """The objects of the policies that convert, and the losses of those that do not, by UID."""
+
+    objects: tuple[NativeObject, ...]
+    converted: tuple[SourcePolicy, ...]
+    losses: Mapping[str, tuple[NativeLoss, ...]]
+
+
+def convert_sources(situation: Situation, dropped: Collection[str], options: Options) -> SourceConversion:
+    """Convert the policies but those of the dropped UIDs. One that loses something is left out, and the rest is
+    converted again without it, until nothing is lost.
+    """
+    losses: dict[str, tuple[NativeLoss, ...]] = {}
+    for source in situation.sources:
+        if source.fault is not None:
+            losses[source.owner.uid] = tuple(map(_loss, source.fault.errors))
+    everywhere = [source for source in situation.sources if goes_first(source, situation)]
+    while True:
+        sources = [s for s in situation.sources if s.owner.uid not in losses and s.owner.uid not in dropped]
+        here = [source for source in sources if source not in everywhere]
+        items = [Item(source.policy, source.document) for source in here if source.policy is not None]
+        job = _run(items, situation, options, situation.settings)
+        lost = _losses({source.owner.uid: [source.document] for source in here}, job)
+        objects = [] if lost else list(_objects(here, job.written, situation))
+        for source in everywhere:
+            if source in sources:
+                own, own_losses = _convert_everywhere(source, situation, options)
+                objects += own
+                lost |= own_losses
+        if not lost:
+            return SourceConversion(tuple(objects), tuple(sources), losses)
+        losses.update(lost)
+
+
+def _convert_everywhere(
+    source: SourcePolicy, situation: Situation, options: Options
+) -> tuple[list[NativeObject], dict[str, tuple[NativeLoss, ...]]]:
+    """Convert a cluster-wide DENY in each namespace. It closes nothing that it does not deny."""
+    settings = Settings.from_mapping({"denyOnly": "allow"}, situation.settings)
+    read = read_documents(in_namespaces(source, situation), settings)
+    documents = [(policy, read.document_of(policy)) for policy in read.policies]
+    items = [Item(policy, document) for policy, document in documents if document is not None]
+    job = _run(items, situation, options, settings)
+    lost = _losses({source.owner.uid: [item.document for item in items]}, job)
+    objects = [
+        marked(cast("Json", dict(each.manifest)), each.document.home, [source.owner], situation) for each in job.written
+    ]
+    return objects, lost
+
+
+def _run(items: Sequence[Item], situation: Situation, options: Options, settings: Settings) -> Job:
+    job = Job(settings, situation.world, options, [*items, *situation.foreign_items])
+    convert = dict(converters_to(situation.mesh))[gep3779.Policy]
+    convert(items, job)
+    return job
+
+
+def _losses(documents: Mapping[str, Sequence[Document]], job: Job) -> dict[str, tuple[NativeLoss, ...]]:
+    """Return the losses of the policies of these documents, by UID."""
+    kept = {id(document) for document in job.kept}
+    lost: dict[str, tuple[NativeLoss, ...]] = {}
+    reported = [loss for loss in job.losses if loss.code.id not in _FOLLOWED]
+    attributed: set[int] = set()
+    for uid, written in documents.items():
+        spans = [document.span for document in written]
+        own = [loss for loss in reported if loss.span is not None and any(span.holds(loss.span) for span in spans)]
+        attributed.update(map(id, own))
+        if own or any(id(document) in kept for document in written):
+            lost[uid] = tuple(dict.fromkeys(map(_loss, own)))
+    strays = tuple(_loss(loss) for loss in reported if id(loss) not in attributed)
+    if strays:  # nobody knows whose they are
+        return {uid: (*lost.get(uid, ()), *strays) for uid in documents}
+    return lost
+
+
+def _loss(diagnostic: Diagnostic) -> NativeLoss:
+    return NativeLoss(diagnostic.code, diagnostic.message, diagnostic.help)
+
+
+# Marks
+
+
+def _objects(
+    sources: Sequence[SourcePolicy], written: Sequence[Written], situation: Situation
+) -> Iterator[NativeObject]:
+    by_document = {id(source.document): source for source in sources}
+    renamed: dict[tuple[str, str, str], str] = {}
+    seen: set[tuple[str, str, str]] = set()
+    for each in sorted(written, key=_rank):
+        owners = [by_document[id(document)].owner for document in (each.document, *each.others)]
+        native = _native(each, by_document[id(each.document)], owners, renamed, situation)
+        metadata = native.manifest["metadata"]
+        old = str(cast("Json", each.manifest["metadata"])["name"])
+        kind = str(each.manifest["kind"])
+        renamed[(kind, metadata["namespace"], old)] = metadata["name"]
+        key = kind, metadata["namespace"], metadata["name"]
+        if key not in seen:
+            seen.add(key)
+            yield native
+
+
+def _rank(each: Written) -> int:
+    kind = str(each.manifest["kind"])
+    return _LINKERD_ORDER.index(kind) if kind in _LINKERD_ORDER else 0
+
+
+def _native(
+    each: Written,
+    source: SourcePolicy,
+    owners: Iterable[PolicyOwner],
+    renamed: Mapping[tuple[str, str, str], str],
+    situation: Situation,
+) -> NativeObject:
+    manifest = cast("Json", dict(each.manifest))
+    namespace = source.ref.namespace or situation.settings.namespace
+    manifest["spec"] = _renamed_references(manifest["spec"], namespace, renamed)
+    shared = manifest["kind"] == "Server"  # named by its pods and port, whichever policies share it
+    if shared:
+        manifest["spec"] |= _PROXY_PROTOCOL
+    annotations = {_DRY_RUN: "true"} if source.audits and manifest["apiVersion"].startswith(istio.GROUP) else {}
+    return marked(manifest, namespace, owners, situation, annotations, shared=shared)
+
+
+def marked(
+    manifest: Json,
+    namespace: str,
+    owners: Iterable[PolicyOwner],
+    situation: Situation,
+    annotations: Mapping[str, str] | None = None,
+    *,
+    shared: bool = False,
+) -> NativeObject:
+    """Return an object under the name that follows from its content, with its marks."""
+    chosen = tuple(sorted(set(owners)))
+    group, kind = str(manifest["apiVersion"]).rpartition("/")[0], str(manifest["kind"])
+    stands_for = [] if shared else [owner.uid for owner in chosen]
+    parts = [manifest["apiVersion"], kind, namespace, manifest["spec"], dict(annotations or {}), stands_for]
+    prefix = "eastgate" if shared else chosen[0].name
+    name = name_of(prefix, parts, situation.names_taken(group, kind, namespace))
+    return NativeObject(mark(manifest, name, namespace, chosen, annotations), chosen)
+
+
+def _renamed_references(spec: Json, namespace: str, renamed: Mapping[tuple[str, str, str], str]) -> Json:
+    """Return a spec in which references to other objects of Linkerd have their final names."""
+
+    def rename(ref: Any) -> Any:
+        name = renamed.get((ref["kind"], namespace, ref["name"])) if ref.get("group") == linkerd.GROUP else None
+        return ref if name is None else {**ref, "name": name}
+
+    changed = dict(spec)
+    if "targetRef" in changed:
+        changed["targetRef"] = rename(changed["targetRef"])
+    for field in ("parentRefs", "requiredAuthenticationRefs"):
+        if field in changed:
+            changed[field] = [rename(ref) for ref in changed[field]]
+    return changed

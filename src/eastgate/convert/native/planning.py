@@ -1,0 +1,252 @@
+"""Plans native policies: what converts without loss is written, and it is proven that the mesh allows no more.
+
+Where it would allow more, the outcome of the policies says so. If a policy, or the operator for all of them, asks for
+it, the pods are closed instead. In Istio a DENY of everything does that, for the pods of exactly the policies that
+cannot be written. In Linkerd, where all that no policy authorizes is denied, what authorizes somebody on the same pods
+is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import Manifests
+from eastgate.basics.records import dataclass
+from eastgate.convert import Options, codes
+from eastgate.convert.native.closing import closes_exactly, closures, is_out_of_reach
+from eastgate.convert.native.converting import NativeObject, SourceConversion, convert_sources
+from eastgate.convert.native.marking import object_id
+from eastgate.convert.native.model import (
+    ForeseenOutcome,
+    Json,
+    NativeDifference,
+    NativeLoss,
+    NativeMesh,
+    NativeOutcome,
+    NativePlan,
+    NativeState,
+    Unwritable,
+)
+from eastgate.convert.native.proving import Prover
+from eastgate.convert.native.situation import Situation, SourcePolicy, situation_of
+from eastgate.convert.native.targets import pods_of
+from eastgate.ir import PolicyRef
+from eastgate.reach.differences import AuthorityComparison, VerdictDifference
+from eastgate.reach.pairing import Pair
+
+
+def wanted(
+    cluster: Manifests | Authority,
+    mesh: NativeMesh,
+    options: Options | None = None,
+    unwritable: Unwritable = Unwritable.LEAVE,
+) -> NativePlan:
+    """Return the native objects that should exist for the policies of GEP-3779, and what became of each policy.
+
+    The cluster is as its API server has it: its policies have UIDs, and its native policies are all there, those that
+    were written before among them. `unwritable` is for the policies whose annotation says nothing about it. Raises
+    ValueError for a policy without a UID.
+    """
+    situation = situation_of(cluster, mesh)
+    if not situation.sources:
+        return NativePlan(mesh, (), ())
+    chosen = replace(options or Options(), stands_alone=True)
+    prover = Prover(situation, chosen)
+    closed: dict[str, SourcePolicy] = {}
+    while True:
+        draft = _draft(situation, prover, chosen, closed)
+        culprits = _culprits(draft, prover, closed, unwritable)
+        if not culprits:
+            return _plan(draft, prover)
+        closed.update((source.owner.uid, source) for source in culprits)
+
+
+def foresee(
+    cluster: Manifests | Authority,
+    put: Json,
+    mesh: NativeMesh,
+    options: Options | None = None,
+    unwritable: Unwritable = Unwritable.LEAVE,
+) -> ForeseenOutcome | None:
+    """Return what would become of a policy of GEP-3779 that is not stored yet; None for any other object.
+
+    Nothing is proven, and only the namespace of the policy is looked at.
+    """
+    metadata = {"uid": "not-stored-yet", **put["metadata"]}
+    situation = situation_of(cluster, mesh, {**put, "metadata": metadata})
+    source = next((source for source in situation.sources if source.owner.uid == metadata["uid"]), None)
+    if source is None:
+        return None
+    conversion = convert_sources(situation, (), replace(options or Options(), stands_alone=True))
+    return ForeseenOutcome(
+        conversion.losses.get(source.owner.uid, ()),
+        source.unwritable or unwritable,
+        mesh is NativeMesh.LINKERD or closes_exactly(source, situation),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draft:
+    """Objects that may be written, and their comparison with the policies. `closed` are policies by UID."""
+
+    situation: Situation
+    conversion: SourceConversion
+    objects: tuple[NativeObject, ...]
+    comparison: AuthorityComparison
+    closed: dict[str, SourcePolicy]
+
+    @property
+    def written(self) -> frozenset[str]:
+        return frozenset(source.owner.uid for source in self.conversion.converted)
+
+    @property
+    def differences(self) -> Iterator[VerdictDifference]:
+        yield from self.comparison.differences
+        yield from (doubt.difference for doubt in self.comparison.doubts if doubt.difference is not None)
+
+    @property
+    def wider(self) -> list[Pair]:
+        return list(dict.fromkeys(difference.pair for difference in self.differences if difference.new.allowed))
+
+
+def _draft(situation: Situation, prover: Prover, options: Options, closed: dict[str, SourcePolicy]) -> _Draft:
+    dropped = closed if situation.mesh is NativeMesh.LINKERD else ()
+    conversion = convert_sources(situation, dropped, options)
+    objects = list(conversion.objects)
+    if situation.mesh is NativeMesh.ISTIO:
+        for source in closed.values():
+            objects += closures(source, situation)
+    comparison = prover.compare(native.manifest for native in objects)
+    return _Draft(situation, conversion, tuple(objects), comparison, dict(closed))
+
+
+def _culprits(
+    draft: _Draft, prover: Prover, closed: dict[str, SourcePolicy], unwritable: Unwritable
+) -> list[SourcePolicy]:
+    """Return further policies to close, so that the mesh allows less: where they, or all policies, ask for that.
+
+    In Linkerd the policy that cannot be written asks, and those that authorize somebody on its pods are left out.
+    """
+
+    def asks(source: SourcePolicy) -> bool:
+        return (source.unwritable or unwritable) is Unwritable.CLOSE
+
+    culprits: dict[str, SourcePolicy] = {}
+    for pair in draft.wider:
+        if is_out_of_reach(pair.members, draft.situation):
+            continue
+        there = [s for s in prover.sources_at(pair.kind, pair.members) if s.owner.uid not in closed and not s.audits]
+        written = [source for source in there if source.owner.uid in draft.written]
+        unwritten = [source for source in there if source.owner.uid not in draft.written]
+        if draft.situation.mesh is NativeMesh.LINKERD:
+            chosen = written if any(map(asks, unwritten or written)) else []
+        else:
+            chosen = list(filter(asks, unwritten or written))
+        culprits.update((source.owner.uid, source) for source in chosen)
+    return list(culprits.values())
+
+
+# Outcomes
+
+
+def _plan(draft: _Draft, prover: Prover) -> NativePlan:
+    by_source: dict[str, list[NativeDifference]] = {}
+    for difference in _summaries(draft, prover):
+        for source in difference[1]:
+            if not source.audits:  # it decides nothing
+                by_source.setdefault(source.owner.uid, []).append(difference[0])
+    outcomes = tuple(
+        _outcome(source, draft, tuple(by_source.get(source.owner.uid, ()))) for source in draft.situation.sources
+    )
+    doubts = tuple(
+        dict.fromkeys(
+            f"{doubt.reason}: {doubt.subject}" for doubt in draft.comparison.doubts if doubt.difference is None
+        )
+    )
+    return NativePlan(
+        draft.situation.mesh, tuple(sorted((n.manifest for n in draft.objects), key=object_id)), outcomes, doubts
+    )
+
+
+def _outcome(source: SourcePolicy, draft: _Draft, differences: tuple[NativeDifference, ...]) -> NativeOutcome:
+    uid = source.owner.uid
+    objects = tuple(sorted("/".join(object_id(n.manifest)[1:]) for n in draft.objects if source.owner in n.owners))
+    losses = draft.conversion.losses.get(uid, ())
+    state = _state(source, draft, objects, differences)
+    if uid in draft.closed and not losses:
+        message = f"the mesh would allow what policies deny on pods of {source.ref}: they are closed"
+        losses = (NativeLoss(codes.WIDER, message, "see why other policies on the same pods are not written"),)
+    also_closed = tuple(sorted(_also_closed(source, draft))) if uid in draft.closed else ()
+    return NativeOutcome(source.ref, uid, state, objects, losses, differences, also_closed)
+
+
+def _also_closed(source: SourcePolicy, draft: _Draft) -> Iterator[str]:
+    """Yield the pods that a policy does not target, and that Istio closes with those that it does."""
+    if draft.situation.mesh is not NativeMesh.ISTIO:
+        return
+    targeted = [pods for target in source.closing.targets for pods in pods_of(target, draft.situation)]
+    closing = [closure.manifest for closure in closures(source, draft.situation)]
+    for workload in draft.situation.world.workloads.values():
+        labels = workload.labels.items()
+        is_closed = any(
+            manifest["metadata"]["namespace"] == workload.namespace
+            and manifest["spec"].get("selector", {}).get("matchLabels", {}).items() <= labels
+            for manifest in closing
+        )
+        if is_closed and not any(
+            pods.namespace == workload.namespace and pods.selector.matches(workload.labels) for pods in targeted
+        ):
+            yield workload.key
+
+
+def _state(
+    source: SourcePolicy, draft: _Draft, objects: Sequence[str], differences: Sequence[NativeDifference]
+) -> NativeState:
+    uid = source.owner.uid
+    is_closed = uid in draft.closed and bool(objects)
+    if is_closed or uid in draft.written:
+        return NativeState.CLOSED if is_closed else NativeState.WRITTEN
+    if source.audits:
+        return NativeState.NOT_WRITTEN
+    is_open = any(difference.allowed for difference in differences)
+    if source.fault is not None and not is_open:  # nobody knows what it allows: all is denied
+        return NativeState.CLOSED
+    if not differences:
+        return NativeState.COVERED
+    # What nothing authorizes is denied in Linkerd.
+    is_closed = draft.situation.mesh is NativeMesh.LINKERD and not is_open
+    return NativeState.CLOSED if is_closed else NativeState.NOT_WRITTEN
+
+
+def _summaries(draft: _Draft, prover: Prover) -> Iterator[tuple[NativeDifference, Sequence[SourcePolicy]]]:
+    """Yield a difference for each destination and verdict, with the policies there."""
+    seen: set[tuple[int, bool]] = set()
+    for difference in draft.differences:
+        pair, allowed = difference.pair, difference.new.allowed
+        if (id(pair), allowed) in seen:
+            continue
+        seen.add((id(pair), allowed))
+        confirmation = difference.confirmation
+        example = tuple(confirmation.question.arguments) if confirmation is not None else None
+        names = tuple(_name(pair, member, prover) for member in pair.members)
+        yield (
+            NativeDifference(names, allowed, example, tuple(_beside(draft, pair))),
+            prover.sources_at(pair.kind, pair.members),
+        )
+
+
+def _name(pair: Pair, member: str, prover: Prover) -> str:
+    probed = prover.probes.get(member)
+    return str(probed) if probed is not None else f"{pair.kind}:{member}"
+
+
+def _beside(draft: _Draft, pair: Pair) -> Iterator[PolicyRef]:
+    """Yield the policies of the mesh that others have written for a destination."""
+    mesh = draft.comparison.new
+    pods = [member for member in pair.members if pair.kind == "pod" and member in mesh.world.workloads]
+    attached = {each.policy.ref for pod in pods for each in mesh.engine.attached(pod)}
+    taken = draft.situation.taken
+    refs = (ref for ref in attached if (ref.group, ref.kind, ref.namespace or "", ref.name) in taken)
+    yield from sorted(refs, key=str)

@@ -1,0 +1,194 @@
+"""The input of a plan: policies of GEP-3779, native policies of others, and the world that both are about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from eastgate import dialects
+from eastgate.authority.authority import Authority
+from eastgate.authority.reading import Fault, Manifests
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.records import dataclass
+from eastgate.cluster import World, WorldObject
+from eastgate.cluster.resources import UNWRITABLE
+from eastgate.convert.model import Item
+from eastgate.convert.native.marking import PolicyOwner, is_ours, object_id
+from eastgate.convert.native.model import Json, NativeMesh, Unwritable
+from eastgate.dialects import Policy, gep3779, istio, linkerd
+from eastgate.ir import PolicyRef
+from eastgate.reading.manifests import Document, read_text
+from eastgate.reading.manifests.document import content_of
+from eastgate.settings import Settings
+
+_DIALECTS: Mapping[NativeMesh, Any] = {NativeMesh.ISTIO: istio.DIALECT, NativeMesh.LINKERD: linkerd.DIALECT}
+_GEP_KINDS = frozenset((kind.group, kind.version, kind.kind) for kind in gep3779.DIALECT.kinds)
+
+
+def is_source(manifest: Mapping[str, Any]) -> bool:
+    """Return whether native policies are written for an object: whether it is a policy of GEP-3779."""
+    group, version = str(manifest.get("apiVersion")).rpartition("/")[::2]
+    return (group, version, manifest.get("kind")) in _GEP_KINDS
+
+
+def is_copy(manifest: Mapping[str, Any], mesh: NativeMesh | None) -> bool:
+    """Return whether an object is a native policy that decides exactly as the policies that it was written for.
+
+    No policy of Linkerd is one: where one of them targets a pod, Linkerd denies what none authorizes.
+    """
+    return mesh is NativeMesh.ISTIO and object_id(manifest)[0] == istio.GROUP and is_ours(manifest, ())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourcePolicy:
+    """A policy of GEP-3779 as it was read. `policy` is None where it has errors; `closing` then closes its targets."""
+
+    owner: PolicyOwner
+    document: Document
+    policy: gep3779.Policy | None
+    closing: Policy
+    fault: Fault | None = None
+
+    @property
+    def ref(self) -> PolicyRef:
+        return self.closing.ref
+
+    @property
+    def audits(self) -> bool:
+        """Return whether it decides nothing."""
+        return self.policy is not None and self.policy.audit
+
+    @property
+    def unwritable(self) -> Unwritable | None:
+        """Return what its annotation says should become of its pods; None: nothing, or nothing that is known."""
+        chosen = (_metadata(self.document).get("annotations") or {}).get(UNWRITABLE)
+        return Unwritable(chosen) if chosen in list(Unwritable) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Situation:
+    """What a plan is made for. `foreign` are the native policies that others have written, those with errors too."""
+
+    settings: Settings
+    mesh: NativeMesh
+    objects: Sequence[WorldObject]
+    world: World
+    sources: Sequence[SourcePolicy]
+    foreign: Sequence[Document]
+    foreign_items: Sequence[Item]
+    taken: frozenset[tuple[str, str, str, str]]
+
+    @property
+    def namespaces(self) -> list[str]:
+        """Return the namespaces that are known: declared, in use, or with a policy."""
+        homes = {source.ref.namespace for source in self.sources if source.ref.namespace is not None}
+        return sorted({*self.world.namespaces, *self.world.namespaces_in_use(), *homes})
+
+    def names_taken(self, group: str, kind: str, namespace: str) -> set[str]:
+        """Return the names in a namespace that others have given to objects of a kind."""
+        return {entry[3] for entry in self.taken if entry[:3] == (group, kind, namespace)}
+
+
+def situation_of(cluster: Manifests | Authority, mesh: NativeMesh, put: Json | None = None) -> Situation:
+    """Sort what was read. Raises ValueError where a policy of GEP-3779 has no UID: no API server has it.
+
+    With `put`, return the situation in which that object has been stored, as far as it is about its namespace.
+    """
+    settings = cluster.settings
+    if isinstance(cluster, Authority):
+        documents, objects = list(_documents_of_authority(cluster)), list(cluster.world.objects.values())
+    else:
+        documents, objects = list(_documents(cluster)), list(cluster.objects)
+    given: list[Document | Json] = []
+    if put is not None:
+        home = put["metadata"].get("namespace")
+        documents = [document for document in documents if object_id(_content(document)) != object_id(put)]
+        documents = [document for document in documents if home is None or _home(document) in (None, home)]
+        objects = [declared for declared in objects if home is None or declared.id.namespace in ("", home)]
+        given.append(put)
+    own_kinds = {(kind.group, kind.version, kind.kind) for kind in _DIALECTS[mesh].kinds}
+    written = [document for document in documents if _type_of(document) in _GEP_KINDS]
+    uids = {str(_metadata(document).get("uid")) for document in written}
+    native = [document for document in documents if _type_of(document) in own_kinds]
+    foreign = [document for document in native if not is_ours(_content(document), uids)]
+    read = read_documents([*written, *given, *foreign], settings)
+    return Situation(
+        settings,
+        mesh,
+        objects,
+        World.of(objects),
+        sorted(_sources(read), key=lambda source: source.owner.path),
+        foreign,
+        [*_items(read)],
+        frozenset(object_id(_content(document)) for document in foreign),
+    )
+
+
+def read_documents(documents: Iterable[Document | Json], settings: Settings) -> Manifests:
+    """Read policies again, as one text: then each place of it belongs to one of them."""
+    contents = [each if isinstance(each, dict) else _content(each) for each in documents]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": contents}, indent=1)
+    reading = read_text("native.json", text, positioned=dialects.reads, namespace=settings.namespace)
+    manifests = Manifests(settings, reporter=Reporter())
+    for document in reading.documents:
+        manifests.add(document)
+    manifests.settle()
+    return manifests
+
+
+def _documents(manifests: Manifests) -> Iterator[Document]:
+    for policy in manifests.policies:
+        document = manifests.document_of(policy)
+        if document is not None:
+            yield document
+    yield from (fault.document for fault in manifests.closing if dialects.is_policy(fault.document))
+
+
+def _documents_of_authority(authority: Authority) -> Iterator[Document]:
+    for policy in authority.policies:
+        document = authority.document_of(policy.ref)
+        if document is not None and dialects.is_policy(document):
+            yield document
+
+
+def _sources(read: Manifests) -> Iterator[SourcePolicy]:
+    for policy in read.policies:
+        document = read.document_of(policy)
+        if isinstance(policy, gep3779.Policy) and document is not None:
+            yield SourcePolicy(_owner(document, policy.ref), document, policy, policy)
+    for fault in read.closing:
+        if _type_of(fault.document) in _GEP_KINDS:
+            closing = fault.policy
+            yield SourcePolicy(_owner(fault.document, closing.ref), fault.document, None, closing, fault)
+
+
+def _items(read: Manifests) -> Iterator[Item]:
+    for policy in read.policies:
+        document = read.document_of(policy)
+        if not isinstance(policy, gep3779.Policy) and document is not None:
+            yield Item(policy, document)
+
+
+def _owner(document: Document, ref: PolicyRef) -> PolicyOwner:
+    uid = _metadata(document).get("uid")
+    if not isinstance(uid, str) or not uid:
+        raise ValueError(f"{ref} has no UID: only policies of an API server can own what is written for them")
+    return PolicyOwner(uid, document.api_version, document.kind, ref.namespace, ref.name)
+
+
+def _type_of(document: Document) -> tuple[str, str, str]:
+    return document.group, document.version, document.kind
+
+
+def _content(document: Document) -> Json:
+    return cast("Json", content_of(document))
+
+
+def _home(document: Document) -> str | None:
+    return _metadata(document).get("namespace")
+
+
+def _metadata(document: Document) -> Json:
+    metadata = _content(document).get("metadata")
+    return metadata if isinstance(metadata, dict) else {}

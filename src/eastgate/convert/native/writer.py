@@ -1,0 +1,98 @@
+"""Writes native policies to an API server, as a plan wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from eastgate.basics.records import dataclass
+from eastgate.convert.native.marking import MANAGED_BY, MANAGER, SOURCE_UID, object_id
+from eastgate.convert.native.model import Json, NativePlan
+from eastgate.convert.native.reconciling import NativeStep, NativeStepKind, steps
+from eastgate.reading.kubernetes import ApiError, Connection, Resource
+
+_LINKERD = "policy.linkerd.io"
+
+RESOURCES = (
+    Resource("security.istio.io", "v1", "authorizationpolicies", "AuthorizationPolicy", namespaced=True),
+    Resource(_LINKERD, "v1beta3", "servers", "Server", namespaced=True),
+    Resource(_LINKERD, "v1alpha1", "meshtlsauthentications", "MeshTLSAuthentication", namespaced=True),
+    Resource(_LINKERD, "v1beta3", "httproutes", "HTTPRoute", namespaced=True),
+    Resource(_LINKERD, "v1alpha1", "authorizationpolicies", "AuthorizationPolicy", namespaced=True),
+)
+"""The kinds that are written."""
+
+_OURS = f"{MANAGED_BY}={MANAGER},{SOURCE_UID}"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFailure:
+    """A step that the API server refused: what comes after it in that namespace was not tried."""
+
+    step: NativeStep
+    error: ApiError
+
+
+class NativeWriter:
+    """Makes the native objects of a cluster what a plan wants. It changes nothing that it did not write."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def write(self, plan: NativePlan) -> list[WriteFailure]:
+        """Take the steps to what a plan wants, and return those that failed.
+
+        Objects that were written for the other mesh go. Raises ApiError where objects cannot be listed.
+        """
+        return await self._take(steps(await self.existing(), plan.objects, plan.sources))
+
+    async def remove(self, sources: Collection[str] = ()) -> list[WriteFailure]:
+        """Remove all that was written; `sources` are the UIDs of policies that exist."""
+        return await self._take(steps(await self.existing(), (), sources))
+
+    async def existing(self) -> list[Json]:
+        """Return the objects that have our labels. Kinds that the cluster does not have are passed over."""
+        objects: list[Json] = []
+        for resource in RESOURCES:
+            try:
+                items, _ = await self._connection.list(resource, label_selector=_OURS)
+            except ApiError as error:
+                if not error.is_missing:
+                    raise
+                continue
+            typed = {"apiVersion": resource.api_version, "kind": resource.kind}
+            objects += [{**item, **typed} for item in items]
+        return objects
+
+    async def _take(self, planned: Sequence[NativeStep]) -> list[WriteFailure]:
+        failures: list[WriteFailure] = []
+        for step in planned:
+            if any(failure.step.namespace == step.namespace for failure in failures):
+                continue  # a step that opens must not be taken without those that close
+            try:
+                await self._step(step)
+            except ApiError as error:
+                failures.append(WriteFailure(step, error))
+        return failures
+
+    async def _step(self, step: NativeStep) -> None:
+        resource = _resource_of(step.manifest)
+        _, _, namespace, name = object_id(step.manifest)
+        present = step.existing["metadata"] if step.existing is not None else {}
+        match step.kind:
+            case NativeStepKind.CREATE:
+                await self._connection.create(resource, step.manifest)
+            case NativeStepKind.REPLACE:
+                version = {"resourceVersion": present["resourceVersion"], "uid": present["uid"]}
+                metadata = {**step.manifest["metadata"], **version}
+                await self._connection.replace(resource, {**step.manifest, "metadata": metadata})
+            case NativeStepKind.DELETE:
+                try:
+                    await self._connection.delete(resource, name, namespace, uid=present["uid"])
+                except ApiError as error:
+                    if not error.is_missing:  # its owner took it along
+                        raise
+
+
+def _resource_of(manifest: Json) -> Resource:
+    group, kind, *_ = object_id(manifest)
+    return next(resource for resource in RESOURCES if (resource.group, resource.kind) == (group, kind))

@@ -1,0 +1,176 @@
+"""Compiles expressions, and evaluates them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Final
+
+from eastgate.basics.records import dataclass
+from eastgate.dialects.cel import upstream
+from eastgate.dialects.cel.cost import MAX_STEPS, most_steps
+from eastgate.dialects.cel.lower import lower, negate
+from eastgate.dialects.cel.presence import stray_presence, with_presence_tests
+from eastgate.dialects.cel.problems import CelProblem, translate, underlined
+from eastgate.dialects.cel.runtime import CelEvaluationError, CelProgram, fitting
+from eastgate.dialects.cel.syntax import Call, HasEntry, HasVariable, Literal, MapEntry, Node, Variable, walk
+from eastgate.dialects.cel.variables import VariableKind, Variables, presence_of
+from eastgate.ir import Value
+from eastgate.ir.attributes import Attribute
+from eastgate.ir.predicates import Predicate
+
+MAX_LENGTH: Final = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression that is checked and ready. It looks at `attributes` and at nothing else.
+
+    `lowered` holds exactly where the expression is true, so it is what an allow rule asks; `lowered_or_error` holds
+    exactly where it is true or errs, so a deny rule that asks it is never skipped by an error. Either is None where
+    no predicate says the same; `evaluate` then answers. That is for values of the declared types: Unicode texts
+    without NUL, 64-bit numbers. Of others the predicates say what CEL would, and `evaluate` errs.
+    """
+
+    text: str
+    attributes: frozenset[Attribute]
+    lowered: Predicate | None
+    lowered_or_error: Predicate | None
+    _reads: _Reads = field(repr=False)
+    _program: CelProgram = field(repr=False, compare=False)
+
+    def evaluate(self, values: Mapping[Attribute, Value | None]) -> bool:
+        """Return the answer for a request whose attributes are known, or None where they are absent.
+
+        Raises CelEvaluationError where there is no answer. An attribute that `values` does not name is unknown, which
+        is no answer either: taking it for absent would let `!has(...)` say yes.
+        """
+        for attribute in self.attributes:
+            if attribute not in values:
+                raise CelEvaluationError(f"{attribute} is unknown")
+        data: dict[str, object] = {}
+        for path, attribute, kind in self._reads.variables:
+            value = values[attribute]
+            if value is not None:
+                data[path] = fitting(value, kind, path)
+        for hidden, tested in self._reads.tests:
+            data[hidden] = tested is None or values[tested] is not None
+        for path, entries in self._reads.maps:
+            data[path] = {
+                key: fitting(value, VariableKind.TEXT, f"{path}.{key}")
+                for key, attribute in entries
+                if (value := values[attribute]) is not None
+            }
+        return self._program.run(data)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """The variables that an expression reads of a request, by the names that the evaluator knows. A tested map has no
+    attribute.
+    """
+
+    variables: tuple[tuple[str, Attribute, VariableKind], ...]
+    tests: tuple[tuple[str, Attribute | None], ...]
+    maps: tuple[tuple[str, tuple[tuple[str, Attribute], ...]], ...]
+
+    @property
+    def attributes(self) -> frozenset[Attribute]:
+        read = [attribute for _, attribute, _ in self.variables]
+        read += [attribute for _, attribute in self.tests if attribute is not None]
+        read += [attribute for _, entries in self.maps for _, attribute in entries]
+        return frozenset(read)
+
+
+def compile_cel(text: str, variables: Variables) -> Expression | CelProblem:
+    """Compile an expression, or return the first thing that is wrong with it. Never raises."""
+    problem = _unreadable(text)
+    if problem:
+        return problem
+    source = _with_tests(text, variables)
+    if isinstance(source, CelProblem):
+        return source
+    checked = upstream.check(source, variables)
+    if isinstance(checked, upstream.CoreError):
+        return _translate(checked, text, variables)
+    problem = _unwanted(text, checked, variables)
+    if problem:
+        return problem
+    reads = _reads(checked.tree, variables)
+    lowered = lower(checked.tree, variables)
+    or_error = None if lowered.false is None else negate(lowered.false)
+    return Expression(text, reads.attributes, lowered.true, or_error, reads, checked.program)
+
+
+def _unreadable(text: str) -> CelProblem | None:
+    """Return a problem that needs no parser to be found."""
+    if not text.strip():
+        return CelProblem("the expression is empty", 0, len(text))
+    if len(text) > MAX_LENGTH:
+        message = f"the expression has {len(text)} characters, and at most {MAX_LENGTH} are allowed"
+        return CelProblem(message, MAX_LENGTH, len(text))
+    for at, character in enumerate(text):
+        if "\ud800" <= character <= "\udfff":
+            return CelProblem("half of a character stands here, which is not Unicode", at, at + 1)
+    return None
+
+
+def _with_tests(text: str, variables: Variables) -> str | CelProblem:
+    """Return the text that the core checks."""
+    if "has" not in text:
+        return text
+    parsed = upstream.parse(text, variables)
+    if isinstance(parsed, upstream.CoreError):
+        return _translate(parsed, text, variables)
+    return with_presence_tests(text, parsed, variables)
+
+
+def _translate(rejected: upstream.CoreError, text: str, variables: Variables) -> CelProblem:
+    if rejected.message == upstream.TOO_DEEP:
+        return CelProblem("the expression is nested too deeply", 0, len(text), "32 levels are allowed")
+    return translate(rejected.message, text, variables)
+
+
+def _unwanted(text: str, checked: upstream.Checked, variables: Variables) -> CelProblem | None:
+    """Return a problem with what CEL accepts and Eastgate does not."""
+    if checked.type not in ("BOOL", "DYN"):
+        kind = checked.type.lower().replace("<", "(").replace(">", ")")
+        return CelProblem(f"the expression is of type {kind}, not bool", 0, len(text))
+    stray = stray_presence(text, checked.tree, variables)
+    if stray:
+        return stray
+    for node in walk(checked.tree):
+        match node:
+            case Variable(path, at) if path in variables.maps:
+                start, end = underlined(text, path, at)
+                example = f'write `{path}["name"]`, `"name" in {path}` or `has({path}.name)`'
+                return CelProblem(f"`{path}` can only be asked for a name written out", start, end, example)
+            case MapEntry(key=key) | HasEntry(key=key) if "\0" in key:
+                return CelProblem("a name that is looked up cannot have a NUL in it", 0, len(text))
+            case Call("matches", (_, pattern), at=at) if not isinstance(pattern, Literal):
+                return CelProblem("the pattern of `matches` must be written out", *underlined(text, "matches", at))
+    steps = most_steps(checked.tree)
+    if steps > MAX_STEPS:
+        message = f"the expression can take {steps:,} steps, and {MAX_STEPS:,} are allowed"
+        return CelProblem(message, 0, len(text), "shorten its lists or patterns, or put fewer loops into loops")
+    return None
+
+
+def _reads(tree: Node, variables: Variables) -> _Reads:
+    read: dict[str, tuple[str, Attribute, VariableKind]] = {}
+    tests: dict[str, Attribute | None] = {}
+    maps: dict[str, dict[str, Attribute]] = {}
+    for node in walk(tree):
+        match node:
+            case Variable(path):
+                declared = variables.attribute(path)
+                if declared:
+                    read[path] = (path, *declared)
+            case HasVariable(path):
+                declared = variables.attribute(path)
+                tests[presence_of(path)] = declared[0] if declared else None
+            case MapEntry(map_, key) | HasEntry(map_, key):
+                maps.setdefault(map_, {})[key] = variables.maps[map_](key)
+    return _Reads(
+        tuple(read.values()), tuple(tests.items()), tuple((path, tuple(of.items())) for path, of in maps.items())
+    )

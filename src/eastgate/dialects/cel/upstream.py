@@ -1,0 +1,244 @@
+"""The only module that sees `cel-expr-python` and protobuf, which are untyped.
+
+The core checks an expression and runs it; its serialized form, read with the protobuf classes of xds-protos, is the
+checked syntax tree, which `read` turns into `syntax`. Both imports wait for the first expression: together they take
+about 70 ms, which a run without CEL should not pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from eastgate.basics.records import dataclass
+from eastgate.dialects.cel.runtime import CelEvaluationError, in_plain_words
+from eastgate.dialects.cel.syntax import (
+    Call,
+    CreateList,
+    CreateStruct,
+    HasEntry,
+    HasVariable,
+    Literal,
+    Local,
+    Loop,
+    MapEntry,
+    Node,
+    Select,
+    Variable,
+)
+from eastgate.dialects.cel.variables import Variables, presence_of
+
+TOO_DEEP = "recursion limit exceeded"
+
+
+@dataclass(frozen=True, slots=True)
+class CoreError:
+    """The error of the core about an expression that it does not accept."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An expression that the core accepts: its tree, the name of its type, and how to run it."""
+
+    tree: Node
+    type: str
+    program: _Program
+
+
+def parse(text: str, variables: Variables) -> Node | CoreError:
+    """Parse an expression, without checking names and types."""
+    from cel.expr import syntax_pb2  # type: ignore[import-untyped]
+
+    try:
+        compiled = _environment(variables).compile(text, disable_check=True)
+        parsed = _unpacked(compiled, syntax_pb2.ParsedExpr())
+        return _TreeReader(variables, parsed.source_info.positions, {}).read(parsed.expr, frozenset())
+    except Exception as error:  # the core raises bare RuntimeErrors, protobuf its own; none of them may pass
+        return _core_error(error)
+
+
+def check(text: str, variables: Variables) -> Checked | CoreError:
+    """Check names and types of an expression, and make it ready to run."""
+    from cel.expr import checked_pb2
+
+    environment = _environment(variables)
+    try:
+        compiled = environment.compile(text)
+        checked = _unpacked(compiled, checked_pb2.CheckedExpr())
+        reader = _TreeReader(variables, checked.source_info.positions, checked.type_map)
+        tree = reader.read(checked.expr, frozenset())
+        if reader.respelled:
+            compiled = environment.deserialize(_packed(checked))
+    except Exception as error:  # as above
+        return _core_error(error)
+    return Checked(tree, compiled.return_type().name(), _Program(compiled))
+
+
+class _Program:
+    """Satisfies `runtime.Program`."""
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
+
+    def run(self, data: Mapping[str, object]) -> bool:
+        """Return the answer; an error, whether the core returns or raises it, is a CelEvaluationError."""
+        try:
+            result = self._compiled.eval(data=data)
+            answer = result.plain_value()
+        except Exception as error:  # a bare RuntimeError, for instance out of iterations
+            raise CelEvaluationError(in_plain_words(str(error))) from error
+        if answer is True or answer is False:
+            return bool(answer)
+        kind = result.type().name()
+        message = in_plain_words(str(answer)) if kind == "ERROR" else f"the answer is of type {kind.lower()}, not bool"
+        raise CelEvaluationError(message)
+
+
+@lru_cache(maxsize=64)
+def _environment(variables: Variables) -> Any:
+    """Return an environment with dotted variables, so that an unknown field is an error of the expression, not of each
+    request.
+    """
+    from cel_expr_python import cel  # type: ignore[import-untyped]
+
+    types: dict[str, Any] = {presence_of(path): cel.Type.BOOL for path in variables}
+    types |= dict.fromkeys(variables.texts, cel.Type.STRING)
+    types |= dict.fromkeys(variables.numbers, cel.Type.INT)
+    types |= dict.fromkeys(variables.times, cel.Type.TIMESTAMP)
+    types |= dict.fromkeys(variables.maps, cel.Type.Map(cel.Type.STRING, cel.Type.STRING))
+    return cel.NewEnv(variables=types)
+
+
+def _unpacked(compiled: Any, message: Any) -> Any:
+    from google.protobuf.any_pb2 import Any as Envelope
+
+    envelope = Envelope()
+    envelope.ParseFromString(compiled.serialize())
+    if not envelope.Unpack(message):
+        raise TypeError(f"the core serializes {envelope.type_url}")
+    return message
+
+
+def _packed(message: Any) -> bytes:
+    from google.protobuf.any_pb2 import Any as Envelope
+
+    envelope = Envelope()
+    envelope.Pack(message)
+    return bytes(envelope.SerializeToString())
+
+
+def _core_error(error: Exception) -> CoreError:
+    message = str(error)
+    return CoreError(TOO_DEEP if "recursion" in message or "MaxDepth" in message else message)
+
+
+def _is_scalar(type_: Any) -> bool:
+    """Return whether values of the type have a fixed size: bool, int, uint, double; timestamp, duration."""
+    return type_ is not None and (type_.primitive in (1, 2, 3, 4) or type_.well_known in (2, 3))
+
+
+class _TreeReader:
+    """Turns the protobuf tree into ours, and respells the names looked up in maps as the request spells them."""
+
+    def __init__(self, variables: Variables, positions: Mapping[int, int], types: Any) -> None:
+        self._variables = variables
+        self._presences = {presence_of(path): path for path in variables}
+        self._positions = positions
+        self._types = types
+        self.respelled = False
+
+    def read(self, expr: Any, bound: frozenset[str]) -> Node:
+        """Return the node, with the names that enclosing loops bind."""
+        match expr.WhichOneof("expr_kind"):
+            case "const_expr":
+                return _literal(expr.const_expr)
+            case "ident_expr":
+                return self._name(expr, bound)
+            case "select_expr":
+                return self._select(expr, bound)
+            case "call_expr":
+                return self._call(expr, bound)
+            case "list_expr":
+                return CreateList(self._all(expr.list_expr.elements, bound))
+            case "struct_expr":
+                entries = expr.struct_expr.entries
+                keys = [entry.map_key for entry in entries if entry.HasField("map_key")]
+                return CreateStruct(self._all([*keys, *(entry.value for entry in entries)], bound))
+            case "comprehension_expr":
+                return self._loop(expr.comprehension_expr, bound)
+            case kind:
+                raise TypeError(f"the core made a node that is not known here: {kind}")
+
+    def _all(self, parts: Iterable[Any], bound: frozenset[str]) -> tuple[Node, ...]:
+        return tuple(self.read(part, bound) for part in parts)
+
+    def _at(self, expr: Any) -> int:
+        return self._positions.get(expr.id, 0)
+
+    def _name(self, expr: Any, bound: frozenset[str]) -> Node:
+        name = str(expr.ident_expr.name).lstrip(".")
+        if name in bound:
+            return Local(name, bound=True)
+        if name in self._variables:
+            return Variable(name, self._at(expr))
+        if name in self._presences:
+            return HasVariable(self._presences[name], self._at(expr))
+        return Local(name, bound=False)
+
+    def _select(self, expr: Any, bound: frozenset[str]) -> Node:
+        select = expr.select_expr
+        operand = self.read(select.operand, bound)
+        if isinstance(operand, Variable) and operand.path in self._variables.maps:
+            select.field = self._spelled(operand.path, select.field)
+            return (HasEntry if select.test_only else MapEntry)(operand.path, select.field)
+        return Select(operand, select.field, select.test_only, self._at(expr))
+
+    def _call(self, expr: Any, bound: frozenset[str]) -> Node:
+        call = expr.call_expr
+        parts = [call.target, *call.args] if call.HasField("target") else call.args
+        arguments = self._all(parts, bound)
+        match call.function, arguments:
+            case ("_[_]", (Variable(path), Literal(str(key)))) if path in self._variables.maps:
+                parts[1].const_expr.string_value = self._spelled(path, key)
+                return MapEntry(path, parts[1].const_expr.string_value)
+            case ("@in", (Literal(str(key)), Variable(path))) if path in self._variables.maps:
+                parts[0].const_expr.string_value = self._spelled(path, key)
+                return HasEntry(path, parts[0].const_expr.string_value)
+        return Call(call.function, arguments, _is_scalar(self._types.get(expr.id)), self._at(expr))
+
+    def _loop(self, loop: Any, bound: frozenset[str]) -> Loop:
+        names = tuple(str(name) for name in (loop.iter_var, loop.iter_var2) if name)
+        inner = bound | {*names, loop.accu_var}
+        return Loop(
+            names,
+            self.read(loop.iter_range, bound),
+            loop.accu_var,
+            self.read(loop.accu_init, bound),
+            self.read(loop.loop_condition, inner),
+            self.read(loop.loop_step, inner),
+            self.read(loop.result, inner),
+        )
+
+    def _spelled(self, path: str, key: str) -> str:
+        spelled = self._variables.maps[path](key).key or key.lower()
+        self.respelled = self.respelled or spelled != key
+        return spelled
+
+
+def _literal(constant: Any) -> Literal:
+    match constant.WhichOneof("constant_kind"):
+        case "string_value":
+            return Literal(constant.string_value, len(constant.string_value))
+        case "int64_value":
+            return Literal(constant.int64_value)
+        case "bool_value":
+            return Literal(constant.bool_value)
+        case "bytes_value":
+            return Literal(None, len(constant.bytes_value))
+        case _:
+            return Literal(None)

@@ -1,0 +1,42 @@
+"""Tests of terms that `=` and `:=` take apart."""
+
+from __future__ import annotations
+
+from eastgate.dialects.kuadrant.rego.syntax import Array, ObjectOf, Scalar, Term, Var, variables
+
+
+def is_target(term: Term) -> bool:
+    """Return whether `:=` can take a term apart: variables, nothing to compare with."""
+    match term:
+        case Var():
+            return True
+        case Array(items):
+            return all(map(is_target, items))
+        case ObjectOf(pairs):
+            return all(isinstance(key, Scalar) and is_target(value) for key, value in pairs)
+    return False
+
+
+def never_equal(left: Term, right: Term) -> bool:
+    """Return whether two literal collections have other sizes or keys, so that neither gives values."""
+    match left, right:
+        case Array(mine), Array(others):
+            return len(mine) != len(others)
+        case ObjectOf(mine), ObjectOf(others):
+            keys = [{key for key, _ in pairs} for pairs in (mine, others)]
+            return all(isinstance(key, Scalar) for each in keys for key in each) and keys[0] != keys[1]
+        case (Array(), ObjectOf()) | (ObjectOf(), Array()):
+            return True
+    return False
+
+
+def is_pattern(term: Term) -> bool:
+    """Return whether a term is a variable, or an array or object that is taken apart."""
+    match term:
+        case Var() | Scalar():
+            return True
+        case Array(items):
+            return all(is_pattern(part) or not variables(part) for part in items)
+        case ObjectOf(pairs):
+            return all(not variables(key) and (is_pattern(part) or not variables(part)) for key, part in pairs)
+    return False

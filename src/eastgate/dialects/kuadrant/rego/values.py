@@ -1,0 +1,167 @@
+"""The values of Rego: JSON, sets, and objects whose keys may be anything.
+
+null, booleans, texts and arrays are None, bool, str and tuple. A number is an int, or a Decimal that is none. All
+values have one order: null, booleans, numbers, texts, arrays, objects, sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from functools import cmp_to_key
+from typing import Final, TypeAlias, Union
+
+Value: TypeAlias = Union[bool, int, Decimal, str, tuple["Value", ...], "Set", "Object", None]
+_Key: TypeAlias = tuple[object, ...]
+
+
+class Set:
+    __slots__ = ("_items", "_sorted", "key")
+
+    def __init__(self, items: Iterable[Value]) -> None:
+        self._items = {identity(item): item for item in items}
+        self._sorted: tuple[Value, ...] | None = None
+        self.key: _Key = ("set", frozenset(self._items))
+
+    def __contains__(self, item: Value) -> bool:
+        return identity(item) in self._items
+
+    def __iter__(self) -> Iterator[Value]:
+        if self._sorted is None:
+            self._sorted = tuple(in_order(self._items.values()))
+        return iter(self._sorted)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class Object:
+    __slots__ = ("_items", "_key", "_sorted")
+
+    def __init__(self, items: Iterable[tuple[Value, Value]]) -> None:
+        self._items = {identity(key): (key, value) for key, value in items}
+        self._sorted: tuple[tuple[Value, Value], ...] | None = None
+        self._key: _Key | None = None
+
+    @property
+    def key(self) -> _Key:
+        """Return what makes it equal to another."""
+        if self._key is None:
+            self._key = ("object", frozenset((name, identity(value)) for name, (_, value) in self._items.items()))
+        return self._key
+
+    def get(self, key: Value) -> tuple[Value] | None:
+        """Return the value of a key, alone in a tuple; None where there is no such key."""
+        pair = self._items.get(identity(key))
+        return None if pair is None else (pair[1],)
+
+    def items(self) -> tuple[tuple[Value, Value], ...]:
+        """Return keys and values, in the order of keys."""
+        if self._sorted is None:
+            self._sorted = tuple(sorted(self._items.values(), key=cmp_to_key(_compare_keys)))
+        return self._sorted
+
+    def __contains__(self, key: Value) -> bool:
+        return identity(key) in self._items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+EMPTY_OBJECT: Final = Object(())
+_EXACT: Final = 2**53
+_RANKS: Final = {type(None): 0, bool: 1, int: 2, Decimal: 2, str: 3, tuple: 4, Object: 5, Set: 6}
+
+
+def identity(value: Value) -> _Key:
+    """Return a hashable key that is equal for equal values and for no others: in Python, True is 1."""
+    match value:
+        case Set() | Object():
+            return value.key
+        case tuple():
+            return ("array", *map(identity, value))
+    return (_RANKS[type(value)], value)
+
+
+def compare(left: Value, right: Value) -> int:
+    """Return a number below, equal to or above 0, as `left` comes before `right`, is equal, or comes after it."""
+    if left is right:
+        return 0
+    ranks = _RANKS[type(left)], _RANKS[type(right)]
+    if ranks[0] != ranks[1]:
+        return ranks[0] - ranks[1]
+    match left, right:
+        case tuple(), tuple():
+            return _lexical(left, right)
+        case Set(), Set():
+            return _lexical(tuple(left), tuple(right))
+        case Object(), Object():
+            return _lexical(left.items(), right.items())
+    if left == right:
+        return 0
+    return -1 if left < right else 1  # type: ignore[operator]  # both are of one type, which has an order
+
+
+def _compare_keys(left: tuple[Value, Value], right: tuple[Value, Value]) -> int:
+    return compare(left[0], right[0])
+
+
+def _lexical(left: tuple[Value, ...], right: tuple[Value, ...]) -> int:
+    for mine, other in zip(left, right, strict=False):
+        if order := compare(mine, other):
+            return order
+    return len(left) - len(right)
+
+
+def in_order(values: Iterable[Value]) -> list[Value]:
+    """Return the values, sorted."""
+    return sorted(values, key=cmp_to_key(compare))
+
+
+def magnitude(value: int | Decimal) -> int | Decimal:
+    """Return a number without its sign."""
+    return -value if value < 0 else value
+
+
+def number(value: int | float | Decimal) -> Value:
+    """Return a number, an int wherever it is one."""
+    exact = value if isinstance(value, int) else Decimal(repr(value)) if isinstance(value, float) else value
+    return int(exact) if exact == int(exact) else exact
+
+
+def from_json(data: object) -> Value:
+    """Return a value made of JSON data. Raises ValueError where it is none."""
+    match data:
+        case None | bool() | str():
+            return data
+        case int():
+            return data if abs(data) <= _EXACT else number(float(data))  # Authorino reads all numbers as float64
+        case float():
+            if data != data or data in (float("inf"), float("-inf")):
+                raise ValueError("not a number of JSON")
+            return number(data)
+        case Mapping():
+            return Object((str(key), from_json(value)) for key, value in data.items())
+        case list() | tuple():
+            return tuple(from_json(item) for item in data)
+    raise ValueError("not JSON")
+
+
+def to_json(value: Value) -> object:
+    """Convert to JSON data: sets become arrays, keys that are no texts the JSON of them."""
+    match value:
+        case Decimal():
+            return float(value)
+        case tuple() | Set():
+            return [to_json(item) for item in value]
+        case Object():
+            return {_name(key): to_json(item) for key, item in value.items()}
+    return value
+
+
+def _name(key: Value) -> str:
+    if isinstance(key, str):
+        return key
+    from eastgate.dialects.kuadrant.rego.texts import marshalled
+
+    return marshalled(key)

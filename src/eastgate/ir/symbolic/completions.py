@@ -1,0 +1,177 @@
+"""Unknown attributes: allow only if EVERY completion allows.
+
+Each attribute has endlessly many values, but a layer compares it with only a few, so its values fall into
+finitely many cells that the layer cannot tell apart. One value of each cell is tried. The search fixes one
+attribute at a time and stops as soon as the layer's answer no longer depends on the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from eastgate.basics.records import dataclass
+from eastgate.ir import (
+    Computed,
+    Is,
+    Known,
+    Layer,
+    Outcome,
+    Predicate,
+    Refusal,
+    Request,
+    all_of,
+    atoms,
+    conjuncts,
+    mentions,
+)
+from eastgate.ir.attributes import Attribute
+from eastgate.ir.symbolic.cells import cells_of_attributes
+from eastgate.ir.symbolic.judging import Undetermined, judge, prove_allow
+from eastgate.ir.symbolic.repeated import Repeated
+from eastgate.ir.symbolic.stages import Ordering
+from eastgate.ir.symbolic.truth import truth
+
+# How much is tried for one layer; past it the answer is deny, because nobody knows. A try looks at every atom.
+_MOST_LOOKS = 2_000_000
+_FEWEST_TRIES = 1_000
+_MOST_OTHERS = 256  # values of one attribute that are tried to see whether it matters
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The outcome that stands, and what brings it about: values of unknown attributes, and tests over them.
+
+    `telling` are those of the values that matter: with another one, the outcome would be the opposite.
+    """
+
+    outcome: Outcome
+    assumed: tuple[tuple[Attribute, Known], ...] = ()
+    tests: tuple[tuple[Is | Computed, bool], ...] = ()
+    exhausted: bool = False
+    telling: tuple[tuple[Attribute, Known], ...] = ()
+
+    def of(self, request: Request) -> Request:
+        """Return the request, completed so."""
+        for attribute, value in self.assumed:
+            request = request.with_value(attribute, value)
+        return request.assuming(dict(self.tests)) if self.tests else request
+
+
+def complete(layer: Layer, request: Request) -> Completion:
+    """Return a denying completion if there is one, otherwise any."""
+    scope = _Scope.of(layer, request)
+    repeated = Repeated(scope.deciding, request)
+    unknown = [a for a in sorted(scope.looks_at) if a not in request.values and a not in repeated.attributes]
+    tests: list[Is | Computed] = [
+        t
+        for t in dict.fromkeys(scope.deciding)
+        if isinstance(t, Computed) and not t.attributes <= request.values.keys()
+    ]
+    tests = [*repeated.atoms, *tests]
+    budget = max(_FEWEST_TRIES, _MOST_LOOKS // (1 + len(scope.deciding)))
+    cells: dict[Attribute, list[Known]] = {}
+    every = True
+    first: Completion | None = None
+    todo: list[tuple[Request, int]] = [(request.assuming(dict.fromkeys(tests)) if tests else request, 0)]
+    while todo:
+        if not budget:
+            return _given_up(layer, request)
+        budget -= 1
+        candidate, depth = todo.pop()
+        try:
+            outcome = scope.judge(candidate, is_any_enough=first is not None)
+        except Undetermined:
+            if not cells and (unknown or repeated.attributes):
+                cells, every = cells_of_attributes(scope.deciding, [*unknown, *repeated.attributes])
+            if depth < len(unknown):
+                attribute = unknown[depth]
+                todo.extend((candidate.with_value(attribute, v), depth + 1) for v in reversed(cells[attribute]))
+            else:  # a test over something unknown may come out either way
+                test = tests[depth - len(unknown)]
+                either = (candidate.assuming({test: held}) for held in (True, False))
+                todo.extend((assuming, depth + 1) for assuming in either if repeated.is_possible(test, assuming, cells))
+            continue
+        if outcome is None or (outcome.allowed and first is not None):
+            continue
+        values = tuple((a, candidate.values[a]) for a in unknown[:depth]) + repeated.values(candidate, cells)
+        outcomes = tuple((test, held) for test in tests if (held := candidate.assumed[test]) is not None)
+        completion = Completion(outcome, values, outcomes)
+        if not outcome.allowed:
+            return replace(completion, telling=_telling(scope, candidate, values, cells)) if values else completion
+        first = completion
+    if first is None:  # nothing meets `within`, so it is wrong: decide without it
+        return complete(layer, Request(request.values, request.answers, request.assumed))
+    return first if every else _given_up(layer, request)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A layer, and the part of `Request.within` that concerns the attributes which the layer looks at."""
+
+    layer: Layer
+    within: Predicate | None
+    deciding: list[Is | Computed]
+    looks_at: frozenset[Attribute]
+    order: Ordering
+
+    @classmethod
+    def of(cls, layer: Layer, request: Request) -> _Scope:
+        deciding = list(layer.atoms(observed=False))
+        within = None if request.within is None else _about(request.within, layer.looks_at)
+        if within is None:
+            return cls(layer, None, deciding, layer.looks_at, Ordering())
+        looks_at = layer.looks_at | mentions(within)
+        return cls(layer, within, [*deciding, *atoms(within)], looks_at, Ordering())
+
+    def judge(self, request: Request, *, is_any_enough: bool = True) -> Outcome | None:
+        """Return the outcome of the layer; None for requests that do not meet `within`. Raises Undetermined.
+
+        `is_any_enough`: an outcome that allows is enough even if some of the requests do not meet `within`.
+        """
+        held = self.within is None or truth(self.within, request)
+        if held is False:
+            return None
+        outcome = judge(self.layer, request, self.order)
+        if held is None and not (outcome.allowed and is_any_enough):
+            raise Undetermined
+        return outcome
+
+    def might_allow(self, request: Request) -> bool:
+        """Return whether the layer allows some requests that meet `within`."""
+        try:
+            outcome = self.judge(request)
+        except Undetermined:
+            return True
+        return outcome is not None and outcome.allowed
+
+
+def _about(within: Predicate, attributes: frozenset[Attribute]) -> Predicate | None:
+    """Return the parts of a predicate that concern these attributes, directly or through other parts."""
+    left, chosen, asked = list(conjuncts(within)), list[Predicate](), attributes
+    while about := [part for part in left if not asked.isdisjoint(mentions(part))]:
+        chosen += about
+        left = [part for part in left if part not in about]
+        asked = asked.union(*map(mentions, about))
+    return all_of(chosen) if chosen else None
+
+
+def _telling(
+    scope: _Scope,
+    denied: Request,
+    values: tuple[tuple[Attribute, Known], ...],
+    cells: Mapping[Attribute, list[Known]],
+) -> tuple[tuple[Attribute, Known], ...]:
+    return tuple(
+        (attribute, value)
+        for attribute, value in values
+        if any(scope.might_allow(denied.with_value(attribute, other)) for other in cells[attribute][:_MOST_OTHERS])
+    )
+
+
+def _given_up(layer: Layer, request: Request) -> Completion:
+    """Return what can be said without trying everything."""
+    proven = prove_allow(layer, request)
+    if proven is not None:
+        return Completion(proven)
+    return Completion(Outcome(False, layer.name, None, None, Refusal.FORBIDDEN), exhausted=True)

@@ -1,0 +1,228 @@
+"""Partial evaluation: the residual of layers for requests that are partly known, as ONE ordered decision tree.
+
+`describe`, the Envoy plan and whoever compares two versions of policies look at the same trees, and cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
+from typing import Generic, TypeVar
+
+from eastgate.basics.records import dataclass
+from eastgate.ir import (
+    ALWAYS,
+    NEVER,
+    UNOPPOSED,
+    And,
+    Chain,
+    Computed,
+    InNetwork,
+    Is,
+    Known,
+    Layer,
+    Not,
+    Or,
+    Outcome,
+    Predicate,
+)
+from eastgate.ir.attributes import IDENTITY, MESH_NAME, Attribute
+from eastgate.ir.symbolic.callers import CALLER_ATTRIBUTES, AnonymousCell, CallerCell, CallerCells, IdentityCell, Name
+from eastgate.ir.symbolic.filing import PredicatesByCaller
+from eastgate.ir.symbolic.judging import AtomTest, cases_without
+from eastgate.ir.symbolic.simplify import both, either, negation, network
+from eastgate.ir.symbolic.stages import Arm, Move, OrderedStage, order_chain
+from eastgate.ir.symbolic.trees import Tree, choice
+
+L = TypeVar("L")
+Residual = Callable[[Predicate], Predicate]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The known facts about all requests of one cell.
+
+    `vague` are attributes whose value stands for many that no matcher tells apart. A test of somebody's own might, so
+    one that looks at them stays a condition. `caller` is the cell of their callers.
+    """
+
+    values: Mapping[Attribute, Known] = field(default_factory=dict)
+    vague: frozenset[Attribute] = frozenset()
+    caller: CallerCell | None = None
+    callers: CallerCells | None = None
+
+    @classmethod
+    def of_caller(cls, cell: CallerCell, callers: CallerCells) -> Facts:
+        """Return what is known of the requests of a cell of callers."""
+        return cls(caller=cell, callers=callers)
+
+    def and_(self, other: Facts) -> Facts:
+        """Return what both say."""
+        return Facts(
+            {**self.values, **other.values},
+            self.vague | other.vague,
+            self.caller if self.caller is not None else other.caller,
+            self.callers if self.callers is not None else other.callers,
+        )
+
+    def settle(self, atom: Is | Computed) -> Predicate:
+        """Return what an atom still asks: ALWAYS or NEVER where the facts settle it."""
+        if isinstance(atom, Computed):
+            return self._settle_computed(atom)
+        if atom.attribute in self.values:
+            return ALWAYS if atom.accepts(self.values[atom.attribute]) else NEVER
+        if self.caller is not None and self.callers is not None and atom.attribute in CALLER_ATTRIBUTES:
+            return self.callers.settle(atom, self.caller)
+        return network(atom) if isinstance(atom.matcher, InNetwork) else atom
+
+    def _settle_computed(self, test: Computed) -> Predicate:
+        values = self.values
+        if self.caller is not None and self.callers is not None and test.attributes & CALLER_ATTRIBUTES:
+            if not isinstance(self.caller, IdentityCell | Name | AnonymousCell):
+                return self._settle_pattern(test)
+            identity, name = self.callers.representative(self.caller)
+            values = {**values, IDENTITY: identity, MESH_NAME: name}
+        settled = test.attributes <= values.keys() and not test.attributes & self.vague
+        return (ALWAYS if test.holds(values) else NEVER) if settled else test
+
+    def _settle_pattern(self, test: Computed) -> Predicate:
+        """Settle an expression for identities, for all callers of a cell at once."""
+        if test.pattern is None or test.pattern[0] != IDENTITY or self.caller is None or self.callers is None:
+            return test
+        return self.callers.settle_pattern(test.pattern[1], self.caller) or test
+
+
+def residual(predicate: Predicate, facts: Facts) -> Predicate:
+    """Return the residual of a predicate, simplified."""
+    match predicate:
+        case Is() | Computed():
+            return facts.settle(predicate)
+        case Not(part):
+            return negation(residual(part, facts))
+        case And(parts):
+            return both(residual(part, facts) for part in parts)
+        case Or(parts):
+            return either(residual(part, facts) for part in parts)
+
+
+class ArmIndex:
+    """Finds the arms of stages that may concern a cell of callers. Shared by all evaluations of the same layers."""
+
+    def __init__(self, callers: CallerCells) -> None:
+        self._callers = callers
+        self._chains: dict[int, tuple[Chain, list[OrderedStage]]] = {}
+        self._filed: dict[int, PredicatesByCaller] = {}
+        self._depends: dict[tuple[int, AtomTest], bool] = {}
+
+    def stages(self, chain: Chain) -> list[OrderedStage]:
+        """Return the stages of a chain, ordered once."""
+        cached = self._chains.get(id(chain))
+        if cached is None:
+            cached = self._chains[id(chain)] = chain, order_chain(chain)
+        return cached[1]
+
+    def depends(self, chain: Chain, asks: AtomTest) -> bool:
+        """Return whether a rule that decides in a chain has such an atom."""
+        self.stages(chain)  # keeps the chain, and so its id
+        key = id(chain), asks
+        if key not in self._depends:
+            self._depends[key] = any(map(asks, chain.atoms(observed=False)))
+        return self._depends[key]
+
+    def arms(self, stage: OrderedStage, cell: CallerCell | None) -> Iterable[Arm]:
+        """Return the arms of a stage that may hold for callers of a cell, in order; None: of any."""
+        if cell is None:
+            return stage.arms
+        filed = self._filed.get(id(stage))
+        if filed is None:
+            filed = self._filed[id(stage)] = PredicatesByCaller((arm.when for arm in stage.arms), self._callers)
+        return (stage.arms[index] for index in filed.concerning(cell))
+
+
+class Partial(Generic[L]):
+    """The partial evaluation of one layer: its decision tree for requests of one cell.
+
+    `residual` says what a predicate still asks, and `conclude` makes the ends out of outcomes. Chains that several
+    cases share share their tree.
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        residual: Residual,
+        conclude: Callable[[Outcome, Chain], L],
+        index: ArmIndex,
+        cell: CallerCell | None = None,
+    ) -> None:
+        self._layer = layer
+        self._residual = residual
+        self._conclude = conclude
+        self._index = index
+        self._cell = cell
+        self._chains: dict[int, Tree[L]] = {}
+
+    def tree(self, selector: Residual | None = None, of: Callable[[Chain], Tree[L]] | None = None) -> Tree[L]:
+        """Return the tree of the layer.
+
+        `selector` says what its cases still ask, where more is known of them; `of` makes trees of chains otherwise.
+        """
+        chosen = of or self.chain
+        cases = ((case.when, case.chain) for case in self._layer.cases)
+        return self._select(cases, selector or self._residual, lambda chain: chosen(chain or self._layer.otherwise))
+
+    def tree_without(self, asks: AtomTest, refused: L, selector: Residual | None = None) -> Tree[L]:
+        """Return the tree for requests at which some atoms may not look: refused where it depends on them."""
+
+        def of(chain: Chain | None) -> Tree[L]:
+            return refused if chain is None or self._index.depends(chain, asks) else self.chain(chain)
+
+        return self._select(cases_without(self._layer, asks), selector or self._residual, of)
+
+    def _select(
+        self,
+        cases: Iterable[tuple[Predicate, Chain | None]],
+        selector: Residual,
+        of: Callable[[Chain | None], Tree[L]],
+    ) -> Tree[L]:
+        def tests() -> Iterator[tuple[Predicate, Tree[L]]]:
+            for when, chain in cases:
+                asked = selector(when)
+                if asked != NEVER:
+                    yield asked, of(chain)
+                if asked == ALWAYS:
+                    return
+
+        return choice(tests(), of(self._layer.otherwise))
+
+    def chain(self, chain: Chain) -> Tree[L]:
+        """Return the tree of one chain."""
+        tree = self._chains.get(id(chain))
+        if tree is None:
+            shared: dict[tuple[int, int], Tree[L]] = {}
+            tree = self._chains[id(chain)] = self._from(chain, 0, UNOPPOSED, shared)
+        return tree
+
+    def _from(self, chain: Chain, index: int, accepted: Outcome, shared: dict[tuple[int, int], Tree[L]]) -> Tree[L]:
+        """Return what the rest of a chain decides; `accepted`: the last acceptance so far."""
+        stages = self._index.stages(chain)
+        if index == len(stages):
+            return self._conclude(accepted, chain)
+        key = index, id(accepted.rule)
+        if key in shared:
+            return shared[key]
+        stage = stages[index]
+        name = self._layer.name
+
+        def follow(move: Move, arm: Arm | None) -> Tree[L]:
+            rule = arm.rule if arm is not None else None
+            if move is Move.DENY:
+                return self._conclude(Outcome(False, name, stage.name, rule, stage.refusal), chain)
+            outcome = accepted if move is Move.PASS or rule is None else Outcome(True, name, stage.name, rule)
+            if move is Move.ACCEPT:
+                return self._conclude(outcome, chain)
+            return self._from(chain, index + 1, outcome, shared)
+
+        asked = ((self._residual(arm.when), arm) for arm in self._index.arms(stage, self._cell))
+        tests = ((when, follow(arm.move, arm)) for when, arm in asked if when != NEVER)
+        tree = shared[key] = choice(tests, follow(stage.otherwise, None))
+        return tree

@@ -1,0 +1,112 @@
+"""Which entries of a decision list some completion of a request comes to.
+
+An entry is reached by a request that meets it and none before it. Most are shown to be by the plainest request that
+meets them, and most that are not by one earlier entry; a search is made only where neither is so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from eastgate.basics.records import dataclass
+from eastgate.ir import ALWAYS, NEVER, Computed, Is, Known, OneOf, Predicate, Request, conjuncts, mentions, rewrite
+from eastgate.ir.attributes import Attribute
+from eastgate.ir.symbolic.partial import Facts, residual
+from eastgate.ir.symbolic.trees import Entry
+from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.witnesses import GaveUp, pick_values, witness
+
+L = TypeVar("L")
+
+
+@dataclass(slots=True)
+class Effort:
+    """A budget: the pairs of entries that may still be compared."""
+
+    left: int = 100_000
+
+
+def reachable(entries: Sequence[Entry[L]], request: Request, effort: Effort) -> list[L]:
+    """Return the ends that some completion of a request comes to, in order.
+
+    Regular expressions over unknown attributes count as independent of all else, and past the effort everything is
+    named that is not excluded by itself: that may be more than can be reached, but never less.
+    """
+    asked = list(_possible(entries, request))
+    absent: dict[Attribute, Known] = {attribute: None for entry in asked for attribute in mentions(entry.when)}
+    reached: list[L] = []
+    before: list[Predicate] = []
+    for when, end in asked:
+        effort.left -= len(before)
+        if effort.left < 0:
+            return [end for _, end in asked]
+        if when != NEVER and _is_reached(when, before, absent):
+            reached.append(end)
+        before.append(when)
+    return reached
+
+
+def _possible(entries: Sequence[Entry[L]], request: Request) -> Iterator[Entry[L]]:
+    """Yield what is left of each entry that is not sure to fail, up to one that is sure to hold."""
+    facts = Facts(request.values)
+    for entry in entries:
+        held = truth(entry.when, request)
+        if held is None:
+            yield Entry(residual(entry.when, facts), entry.end)
+        elif held:
+            yield Entry(ALWAYS, entry.end)
+            return
+
+
+def _is_reached(wanted: Predicate, before: Sequence[Predicate], absent: Mapping[Attribute, Known]) -> bool:
+    if not before or _is_plainly_reached(wanted, before, absent):
+        return True
+    implied = _exact_values(wanted)
+    avoided = [rest for predicate in before if (rest := _given(predicate, implied)) != NEVER]
+    if ALWAYS in avoided:
+        return False
+    try:
+        return not avoided or witness(wanted, avoided) is not None
+    except GaveUp:
+        return True
+
+
+def _exact_values(wanted: Predicate) -> dict[Attribute, list[str | int]]:
+    """Return the values that whatever meets a predicate has."""
+    values: dict[Attribute, list[str | int]] = {}
+    for part in conjuncts(wanted):
+        match part:
+            case Is(attribute, OneOf(only), joined=False) if len(only) == 1:
+                values.setdefault(attribute, []).extend(only)
+    return values
+
+
+def _given(predicate: Predicate, values: dict[Attribute, list[str | int]]) -> Predicate:
+    """Return what a predicate still asks of requests that have these values, and maybe more where that can be."""
+
+    def settle(atom: Is | Computed) -> Predicate:
+        attributes = (atom.attribute,) if isinstance(atom, Is) else tuple(atom.attributes)
+        if len(attributes) != 1 or attributes[0] not in values or (isinstance(atom, Is) and atom.joined):
+            return atom
+        (attribute,) = attributes
+        if any(_accepts(atom, attribute, value) for value in values[attribute]):
+            return ALWAYS
+        return atom if attribute.is_repeatable else NEVER
+
+    return rewrite(predicate, settle)
+
+
+def _accepts(atom: Is | Computed, attribute: Attribute, value: Known) -> bool:
+    return atom.accepts(value) if isinstance(atom, Is) else atom.holds({attribute: value})
+
+
+def _is_plainly_reached(wanted: Predicate, avoided: Sequence[Predicate], absent: Mapping[Attribute, Known]) -> bool:
+    """Return whether the plainest request that meets a predicate, with nothing else in it, meets none of the others."""
+    values = pick_values(wanted)
+    if values is None:
+        return False
+    request = Request({**absent, **values})
+    if request.refused_path or not truth(wanted, request):
+        return False
+    return not any(truth(predicate, request) for predicate in avoided)

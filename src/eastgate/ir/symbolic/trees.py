@@ -1,0 +1,91 @@
+"""Decision trees: tests in order, and at each end what is decided.
+
+This is what partial evaluation makes of layers. A tree is as deep as a request has stages to pass, however many rules
+there are: a test that comes after others stands in the same list, never inside of their `otherwise`. Parts may be
+shared, so whoever walks a large tree remembers nodes by their identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+from eastgate.basics.records import dataclass
+from eastgate.ir import ALWAYS, NEVER, Predicate, Request, all_of
+from eastgate.ir.symbolic.truth import truth
+
+L = TypeVar("L")
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionNode(Generic[L]):
+    """The FIRST test that holds decides, else `otherwise`."""
+
+    tests: tuple[tuple[Predicate, Tree[L]], ...]
+    otherwise: Tree[L]
+
+
+Tree: TypeAlias = L | DecisionNode[L]
+
+
+class Entry(NamedTuple, Generic[L]):
+    """One line of a decision list, which is a tree of one level: the FIRST whose predicate holds decides."""
+
+    when: Predicate
+    end: L
+
+
+def choice(tests: Iterable[tuple[Predicate, Tree[L]]], otherwise: Tree[L]) -> Tree[L]:
+    """Build one flat list of tests in order, without those that are certain."""
+    kept: list[tuple[Predicate, Tree[L]]] = []
+    for when, node in tests:
+        if when == ALWAYS:
+            otherwise = node
+            break
+        if when != NEVER:
+            kept.append((when, node))
+    if isinstance(otherwise, DecisionNode):
+        kept += otherwise.tests
+        otherwise = otherwise.otherwise
+    return DecisionNode(tuple(kept), otherwise) if kept else otherwise
+
+
+def decide(tree: Tree[L], request: Request) -> L | None:
+    """Return the end that a request comes to; None where that depends on what is unknown."""
+    while isinstance(tree, DecisionNode):
+        for when, node in tree.tests:
+            held = truth(when, request)
+            if held is None:
+                return None
+            if held:
+                tree = node
+                break
+        else:
+            tree = tree.otherwise
+    return tree
+
+
+def leaves(tree: Tree[L]) -> Iterator[L]:
+    """Yield every end, as often as there are ways to it."""
+    if not isinstance(tree, DecisionNode):
+        yield tree
+        return
+    for _, node in tree.tests:
+        yield from leaves(node)
+    yield from leaves(tree.otherwise)
+
+
+def map_leaves(tree: Tree[L], of: Callable[[L], M]) -> Tree[M]:
+    """Return the tree with each end replaced."""
+    if not isinstance(tree, DecisionNode):
+        return of(tree)
+    return choice(((when, map_leaves(node, of)) for when, node in tree.tests), map_leaves(tree.otherwise, of))
+
+
+def flatten(tree: Tree[L]) -> list[Entry[L]]:
+    """Return the tree as a decision list, whose last line always holds."""
+    if not isinstance(tree, DecisionNode):
+        return [Entry(ALWAYS, tree)]
+    nested = [*tree.tests, (ALWAYS, tree.otherwise)]
+    return [Entry(all_of([when, inner]), end) for when, node in nested for inner, end in flatten(node)]

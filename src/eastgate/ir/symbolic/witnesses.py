@@ -1,0 +1,134 @@
+"""Witnesses: concrete requests that show a finding, or that there is none.
+
+The search for completions answers every question here: a chain that accepts what does not meet the wanted predicate, or
+meets one to avoid, is denied exactly by the requests that are looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from eastgate.ir import (
+    AccountsOf,
+    And,
+    AnyAccount,
+    Between,
+    Chain,
+    Effect,
+    FirstMatch,
+    InNetwork,
+    Is,
+    Known,
+    Labelled,
+    Layer,
+    Matcher,
+    Not,
+    OneOf,
+    Or,
+    Origin,
+    Placement,
+    Predicate,
+    Prefix,
+    Present,
+    Request,
+    Rule,
+    Step,
+    Suffix,
+)
+from eastgate.ir.attributes import ADDRESSES, METHOD, PATH, PORT, Attribute
+from eastgate.ir.paths import is_refused
+from eastgate.ir.service_accounts import service_account_id
+from eastgate.ir.symbolic.completions import complete
+from eastgate.ir.symbolic.truth import truth
+
+_NOWHERE = Origin(None, 0)
+_STRANGER = "stranger"  # no policy of anybody names it, since it is no identity, no path and no host
+_SOMEWHERE = "203.0.113.7"
+
+
+class GaveUp(Exception):  # noqa: N818 - it is not an error, it is a third answer
+    """Too many cases to look at; nothing can be said."""
+
+
+def witness(wanted: Predicate, avoided: Sequence[Predicate] = ()) -> Request | None:
+    """Return a request that meets a predicate and none of the others; None where there is none. Raises GaveUp."""
+    if not avoided:
+        quick = _quick(wanted)
+        if quick is not None:
+            return quick
+    met = Step(Rule(Or((Not(wanted), *avoided)), _NOWHERE), Effect.ACCEPT)  # decided as soon as one part is
+    return find_denied(Chain((FirstMatch("witness", (met,), Effect.DENY),)))
+
+
+def find_denied(chain: Chain) -> Request | None:
+    """Return a request that a chain denies; None where there is none. Raises GaveUp."""
+    completion = complete(Layer(Placement(None, "witness"), chain), Request({}))
+    if completion.exhausted:
+        raise GaveUp
+    return None if completion.outcome.allowed else completion.of(Request({}))
+
+
+def complete_with_others(values: Mapping[Attribute, Known], looked_at: Iterable[Attribute], port: int) -> Request:
+    """Return a request with these values, and with such others as policies mention least."""
+    others: dict[Attribute, Known] = dict.fromkeys(looked_at)
+    if PORT in others:
+        others[PORT] = port
+    for address in ADDRESSES & others.keys():
+        others[address] = _SOMEWHERE
+    return Request({**others, **values})
+
+
+# Most rules are lists that must all be met: the first entry of each is a request
+
+
+def _quick(wanted: Predicate) -> Request | None:
+    values = pick_values(wanted)
+    request = Request(values) if values is not None else None
+    return request if request is not None and not request.refused_path and truth(wanted, request) is True else None
+
+
+def pick_values(wanted: Predicate) -> dict[Attribute, Known] | None:
+    """Return values that may meet a predicate: the first entry of each list; None where that is not so easily said."""
+    values: dict[Attribute, Known] = {}
+    return values if _pick(wanted, values) else None
+
+
+def _pick(predicate: Predicate, values: dict[Attribute, Known]) -> bool:
+    match predicate:
+        case Is(attribute, matcher):
+            value = _value(attribute, matcher)
+            if value is None or values.get(attribute, value) != value:
+                return False
+            values[attribute] = value
+            return True
+        case And(parts):
+            return all(_pick(part, values) for part in parts)
+        case Or(parts):
+            return bool(parts) and _pick(parts[0], values)
+        case Not(Is()):
+            return True  # seen to in the end
+        case _:
+            return False
+
+
+def _value(attribute: Attribute, matcher: Matcher) -> Known:
+    match matcher:
+        case OneOf(values):
+            value: Known = min(values, key=str, default=None)
+        case Prefix(text):
+            value = f"{text}{_STRANGER}"
+        case Suffix(text):
+            value = f"{_STRANGER}{text}"
+        case AccountsOf():
+            value = f"{matcher.prefix}{_STRANGER}"
+        case AnyAccount(domain):
+            value = service_account_id(domain, _STRANGER, _STRANGER)
+        case InNetwork(networks):
+            value = str(networks[0].network_address) if networks else None
+        case Present():
+            value = _STRANGER if attribute != METHOD else "GET"
+        case Between(first):
+            value = first
+        case Labelled():
+            value = None
+    return None if attribute == PATH and isinstance(value, str) and is_refused(value) else value

@@ -1,1 +1,0 @@
-"""The languages that policies contain: CEL, Rego, and JSON Web Tokens."""

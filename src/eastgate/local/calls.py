@@ -1,0 +1,169 @@
+"""Makes real calls through the mesh, and asks the engine the same question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from eastgate.authority.questions import (
+    BAD_ATTRIBUTE,
+    BAD_DESTINATION,
+    BAD_SOURCE,
+    Arrival,
+    Question,
+    QuestionError,
+    arrivals,
+    ends,
+)
+from eastgate.authority.questions.derived import address_of
+from eastgate.ir.attributes import ADDRESS, IDENTITY, MESH_NAME, PORT, SOURCE_WORKLOAD
+from eastgate.ir.fields import each_header
+from eastgate.ir.symbolic.names import MeshNames
+from eastgate.local.call_results import CallResult
+from eastgate.local.calling import Client, make_call
+from eastgate.local.checking import with_check
+from eastgate.local.gateway_calls import GatewayCaller, McpRequest
+from eastgate.local.machine.connection import HttpRequest, Target
+from eastgate.local.mesh import LocalMesh
+
+__all__ = ["CallResult", "McpRequest", "client_of", "make_calls"]
+
+_TIMEOUT = 5.0
+
+
+async def make_calls(
+    mesh: LocalMesh,
+    question: Question,
+    *,
+    body: bytes = b"",
+    raw: bool = False,
+    mcp: McpRequest | None = None,
+    timeout: float = _TIMEOUT,
+) -> list[CallResult]:
+    """Call every workload, or gateway, that the question leads to. Raises QuestionError where it leads nowhere.
+
+    `raw`: connect and send the body as it is, instead of an HTTP request. `mcp`: speak MCP with the server.
+    """
+    if isinstance(ends.destination_of(question.to, mesh.settings), ends.Gateway | ends.Route | ends.Backend):
+        made = await _call_gateways(mesh, question, body, raw, mcp, timeout)
+    elif mcp is not None:
+        raise QuestionError(
+            BAD_DESTINATION, f"{question.to} is no gateway", "MCP is spoken with gateway:, route: or backend:"
+        )
+    else:
+        made = await _call_workloads(mesh, question, body, raw, timeout)
+    return [await with_check(mesh, call, question) for call in made]
+
+
+async def _call_workloads(
+    mesh: LocalMesh, question: Question, body: bytes, raw: bool, timeout: float
+) -> list[CallResult]:
+    asked = _complete(question, raw)
+    world = mesh.authority.world
+    made: list[CallResult] = []
+    for arrival in arrivals(asked, world, mesh.settings):
+        workload = str(arrival.points[0])
+        site = mesh.sites.get(workload)
+        if site is None:
+            raise QuestionError(
+                BAD_DESTINATION, f"{arrival.where} has no proxy in this mesh", "call a pod or a Service"
+            )
+        port = _port(arrival, site.ports)
+        client = _client_at(mesh, arrival, question)
+        call_question = replace(
+            asked,
+            source=_canonical(asked.source, mesh),
+            to=f"pod:{world.workloads[workload].namespace}/{world.workloads[workload].name}",
+            port=port,
+            source_ip=client.address,
+        )
+        pod = world.workloads[workload]
+        request: HttpRequest | bytes = (
+            body if raw else _request(call_question, body, f"{pod.name}.{pod.namespace}:{port}")
+        )
+        called, observation = await make_call(mesh, client, Target(site.address, site.ports[port]), request, timeout)
+        made.append(
+            CallResult(call_question, f"{workload}:{port}", called, observation, mesh.authority.enforced(call_question))
+        )
+    return made
+
+
+async def _call_gateways(
+    mesh: LocalMesh, question: Question, body: bytes, raw: bool, mcp: McpRequest | None, timeout: float
+) -> list[CallResult]:
+    if raw:
+        raise QuestionError(BAD_DESTINATION, f"{question.to} reads HTTP", "leave out --raw")
+    made: list[CallResult] = []
+    for caller in _callers(mesh, question):
+        asked = replace(question, source=_canonical(question.source, mesh), source_ip=caller.address)
+        calling = GatewayCaller(mesh, caller, timeout)
+        made += [await calling.call(entrance, body, mcp) for entrance in calling.entrances(asked, mcp)]
+    return made
+
+
+def _callers(mesh: LocalMesh, question: Question) -> list[Client]:
+    """Return the clients that a question stands for."""
+    every = arrivals(question, mesh.authority.world, mesh.settings)
+    return list(dict.fromkeys(_client_at(mesh, arrival, question) for arrival in every))
+
+
+def _complete(question: Question, raw: bool) -> Question:
+    """Fill in the method, path and headers of the HTTP request that is sent."""
+    if raw:
+        return question
+    return replace(
+        question, method=question.method or "GET", path=question.path or "/", headers=dict(question.headers or {})
+    )
+
+
+def _port(arrival: Arrival, ports: Mapping[int, int]) -> int:
+    port = arrival.request.get(PORT)
+    if isinstance(port, int):
+        if port not in ports:
+            declared = ", ".join(map(str, sorted(ports))) or "none"
+            raise QuestionError(BAD_ATTRIBUTE, f"{arrival.where} has no port {port}", f"it has {declared}")
+        return port
+    if len(ports) != 1:
+        declared = ", ".join(map(str, sorted(ports))) or "none"
+        raise QuestionError(
+            BAD_ATTRIBUTE, f"{arrival.where} has not one port but {len(ports)}", f"--port, of {declared}"
+        )
+    return next(iter(ports))
+
+
+def _client_at(mesh: LocalMesh, arrival: Arrival, question: Question) -> Client:
+    """Return the client of an arrival. Raises QuestionError where the question says another address than its own."""
+    client = client_of(mesh, arrival)
+    given = question.source_ip
+    if given is not None and address_of(given) != client.address:
+        message = f"{question.source} calls from its own address, {client.address}, and not from {given}"
+        raise QuestionError(BAD_ATTRIBUTE, message, "leave out --source-ip")
+    return client
+
+
+def client_of(mesh: LocalMesh, arrival: Arrival) -> Client:
+    """Return the client that makes the call of an arrival. A pod calls from its own address."""
+    request = arrival.request
+    identity, name = request.get(IDENTITY), request.get(MESH_NAME)
+    if identity is None and name is not None:
+        raise QuestionError(
+            BAD_SOURCE, f"`{name}` is no SPIFFE ID: no certificate here has a name alone", "use sa: or pod:"
+        )
+    pod = mesh.sites.get(str(request.get(SOURCE_WORKLOAD)))
+    address = request.get(ADDRESS)
+    if pod is not None:
+        return Client(str(identity) if identity else None, pod.address)
+    if isinstance(address, str) and not address.startswith("127."):
+        raise QuestionError(BAD_ATTRIBUTE, f"nobody can call from {address} here", "use an address in 127.0.0.0/8")
+    return Client(str(identity) if identity else None, address if isinstance(address, str) else mesh.own_address)
+
+
+def _canonical(source: str, mesh: LocalMesh) -> str:
+    """Return the account of a SPIFFE ID as `--from` names it: in the mesh an account has all of its names."""
+    account = MeshNames(mesh.settings).account(source)
+    return f"sa:{account[0]}/{account[1]}" if account is not None else source
+
+
+def _request(question: Question, body: bytes, host: str) -> HttpRequest:
+    headers = [("host", question.host or host), *each_header(question.headers or {})]
+    return HttpRequest(question.method or "GET", question.path or "/", tuple(headers), body)

@@ -1,0 +1,186 @@
+"""Runs one real Envoy as a process of the mesh.
+
+What Envoy writes to its stdout is the access log, one JSON record per line. Its stderr is for people.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from eastgate.local.machine import procfs
+from eastgate.local.machine.binary import find_envoy
+from eastgate.local.machine.guard import Guard
+
+OnRecord = Callable[[dict[str, Any]], None]
+OnLog = Callable[[str], None]
+
+_LAUNCHER = Path(__file__).with_name("launch.py")
+_FLAGS = (
+    "--disable-hot-restart",
+    "--reject-unknown-dynamic-fields",
+    *("--concurrency", "1"),
+    *("--drain-time-s", "0"),  # revoked callers are cut off at once
+    *("--drain-strategy", "immediate"),
+    *("--file-flush-interval-msec", "50"),
+    *("--log-level", "warning"),
+)
+_GRACE = 1.0
+_LINES_KEPT = 30
+_LONGEST_LINE = 1024 * 1024
+_CHUNK = 256 * 1024
+
+
+class EnvoyProcess:
+    """A running Envoy. `last_lines` is the end of its stderr, to explain why it ended."""
+
+    def __init__(self, process: asyncio.subprocess.Process, node: str, guard: Guard | None) -> None:
+        self.node = node
+        self.last_lines: deque[str] = deque(maxlen=_LINES_KEPT)
+        self._process = process
+        self._guard = guard
+        self._ended: asyncio.Task[int] | None = None
+
+    @classmethod
+    async def start(
+        cls,
+        bootstrap: Mapping[str, Any],
+        node: str,
+        *,
+        on_record: OnRecord,
+        on_log: OnLog,
+        guard: Guard | None = None,
+        envoy: Path | None = None,
+    ) -> EnvoyProcess:
+        """Start an Envoy with this bootstrap. The callbacks run in the event loop; they must not block.
+
+        The Envoy dies with the thread that runs the event loop, so this must be called in a thread that stays.
+        """
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), str(envoy or find_envoy())),
+            *(*_FLAGS, "--service-node", node, "--service-cluster", "eastgate"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd="/",
+            start_new_session=True,  # or a Ctrl-C in the terminal would end the Envoys before the mesh can
+        )
+        self = cls(process, node, guard)
+        if guard is not None:
+            guard.watch(process.pid)
+        self._ended = asyncio.create_task(self._run(on_record, on_log), name=f"envoy {node}")
+        try:
+            await self._hand_over(json.dumps(bootstrap).encode())
+        except BaseException:  # cancelled, or no JSON: nobody would ever stop it
+            self.kill()
+            await self.wait()
+            raise
+        return self
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process.returncode is None
+
+    @property
+    def rss(self) -> int:
+        """Return its resident memory in bytes; 0 when it has ended."""
+        used = procfs.usage(self.pid) if self.running else None
+        return 0 if used is None else used.rss
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Return the processor time it has used; 0 when it has ended."""
+        used = procfs.usage(self.pid) if self.running else None
+        return 0.0 if used is None else used.cpu_seconds
+
+    async def wait(self) -> int:
+        """Wait until it has ended and all output was read; return its exit code, or minus the signal that killed it."""
+        if self._ended is None:
+            raise AssertionError("started by `start` only")
+        return await asyncio.shield(self._ended)
+
+    async def stop(self, grace: float = _GRACE) -> int:
+        """End it at once, open connections included; return its exit code."""
+        self._signal(signal.SIGTERM)
+        try:
+            return await asyncio.wait_for(self.wait(), grace)
+        except TimeoutError:
+            self.kill()
+            return await self.wait()
+
+    def kill(self) -> None:
+        """Kill it, as a crash would."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.running:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    async def _hand_over(self, bootstrap: bytes) -> None:
+        stdin = self._process.stdin
+        if stdin is None:
+            return
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended already: `wait` tells
+            stdin.write(bootstrap)
+            await stdin.drain()
+        stdin.close()
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            await stdin.wait_closed()
+
+    async def _run(self, on_record: OnRecord, on_log: OnLog) -> int:
+        def log_line(line: str) -> None:
+            self.last_lines.append(line)
+            on_log(line)
+
+        def on_line(line: str) -> None:
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                value = None
+            if isinstance(value, dict):
+                on_record(value)
+            else:
+                log_line(line)
+
+        await asyncio.gather(_lines(self._process.stdout, on_line), _lines(self._process.stderr, log_line))
+        code = await self._process.wait()
+        if self._guard is not None:
+            self._guard.forget(self.pid)
+        return code
+
+
+async def _lines(stream: asyncio.StreamReader | None, take: Callable[[str], None]) -> None:
+    """Hand each line to `take`, whatever happens: Envoy blocks on a full pipe."""
+    rest = b""
+    while stream is not None and (data := await stream.read(_CHUNK)):
+        *lines, rest = (rest + data).split(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            lines.append(rest)
+            rest = b""
+        for line in lines:
+            _give(line, take)
+    _give(rest, take)
+
+
+def _give(line: bytes, take: Callable[[str], None]) -> None:
+    text = line.decode(errors="replace").rstrip("\r")
+    if not text:
+        return
+    try:
+        take(text)
+    except Exception as error:
+        context = {"message": "a callback for the output of Envoy failed", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(context)

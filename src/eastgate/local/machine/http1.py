@@ -1,0 +1,224 @@
+"""HTTP/1.1 on a stream, parsed by h11 within limits; for both ends, the built-in application and the caller."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Protocol, TypeAlias
+
+import h11
+
+from eastgate.basics.records import dataclass
+
+MAX_HEAD = 64 * 1024
+_MAX_BODY = 16 * 1024 * 1024
+_PIECE = 64 * 1024
+_NO_RESPONSE = "this is no HTTP/1.1 response"
+_HEAD_PIECE = 4096  # so that a head cannot be much longer than its limit
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class Malformed(Exception):  # noqa: N818 - what is wrong with the peer's bytes
+    """The bytes are no HTTP/1.1 message."""
+
+
+class TooLarge(Malformed):
+    """A line, or the head as a whole, is longer than the limit."""
+
+
+class ByteReader(Protocol):
+    """A stream of asyncio, or what reads like one."""
+
+    async def read(self, most: int, /) -> bytes:
+        """Return the next bytes; empty at the end."""
+        ...
+
+
+class Source:
+    """The bytes that come in on a stream. They can be looked at before they are taken."""
+
+    def __init__(self, reader: ByteReader) -> None:
+        self._reader = reader
+        self.seen = bytearray()
+        self.total = 0
+
+    async def more(self) -> bool:
+        """Wait for more bytes, which are then in `seen`; False when the stream has ended."""
+        data = await self._reader.read(_PIECE)
+        self.seen += data
+        self.total += len(data)
+        return bool(data)
+
+    async def take(self, most: int = _PIECE) -> bytes:
+        """Return the next bytes, at least one; empty when the stream has ended."""
+        if not self.seen:
+            await self.more()
+        taken = bytes(self.seen[:most])
+        del self.seen[:most]
+        return taken
+
+
+@dataclass(frozen=True, slots=True)
+class Http1Response:
+    """A final response, or the 101 after which another protocol begins."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+async def read_response(source: Source, method: str) -> Http1Response | None:
+    """Return the response to a request of this method; None when the stream ends before its first byte.
+
+    What follows it stays in the source. The request itself need not be one that h11 would send.
+    """
+    parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
+    # h11 has to know whether a body follows, and that another protocol may.
+    sent = [("host", "x"), ("connection", "upgrade"), ("upgrade", "x")]
+    parser.send(h11.Request(method="HEAD" if method == "HEAD" else "GET", target="/", headers=sent))
+    parser.send(h11.EndOfMessage())
+    if not source.seen and not await source.more():
+        return None
+    parsing = _Parsing(parser, source, _NO_RESPONSE)
+    head = await parsing.event()
+    while isinstance(head, h11.InformationalResponse) and head.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+        head = await parsing.event()
+    if not isinstance(head, h11.Response | h11.InformationalResponse):
+        raise Malformed(_NO_RESPONSE)
+    body = bytearray()
+    if isinstance(head, h11.Response):
+        _check_length(head)
+        while isinstance(event := await parsing.event(), h11.Data):
+            body += event.data
+            if len(body) > _MAX_BODY:
+                raise Malformed("the body is too long")
+    source.seen[:0] = parser.trailing_data[0]
+    return Http1Response(head.status_code, _texts(head), bytes(body))
+
+
+@dataclass(frozen=True, slots=True)
+class Http1Request:
+    """The head of a request."""
+
+    method: str
+    target: str
+    headers: Headers
+
+    def by_name(self) -> dict[str, str]:
+        """Return the headers by their names in lower case, the values of each joined."""
+        joined: dict[str, str] = {}
+        for name, value in self.headers:
+            key = name.lower()
+            joined[key] = f"{joined[key]}, {value}" if key in joined else value
+        return joined
+
+
+class Http1Server:
+    """The server's end of a connection: reads requests and answers each. A problem with one is answered, too.
+
+    `patience` bounds the reading of a head, of each piece of a body, and each sending, in seconds.
+    """
+
+    def __init__(self, source: Source, writer: asyncio.StreamWriter, patience: float) -> None:
+        self._source = source
+        self._writer = writer
+        self._patience = patience
+        self._parser = h11.Connection(h11.SERVER)
+        self._without_body = False
+
+    async def next_request(self) -> tuple[Http1Request, int] | None:
+        """Return a request and the length of its body; None where there is none, or none that can be read."""
+        self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        self._without_body = False
+        try:
+            return await self._read_request(_Parsing(self._parser, self._source, "this is no request"))
+        except TooLarge as problem:
+            await self._refuse(431, str(problem))
+        except TimeoutError:
+            await self._refuse(408, "the request did not come to its end")
+        except Malformed as problem:
+            await self._refuse(400, str(problem))
+        return None
+
+    async def respond(self, status: int, content_type: str, body: bytes, *, stays: bool = True) -> bool:
+        """Send a response; return whether another request may follow. `stays=False` ends the connection."""
+        headers = [("content-type", content_type), ("content-length", str(len(body)))]
+        if not stays:
+            headers.append(("connection", "close"))
+        response = h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)
+        await self._send(response, h11.Data(data=b"" if self._without_body else body), h11.EndOfMessage())
+        self._source.seen[:0] = self._parser.trailing_data[0]
+        return self._parser.our_state is h11.DONE and self._parser.their_state is h11.DONE
+
+    async def _read_request(self, parsing: _Parsing) -> tuple[Http1Request, int] | None:
+        async with asyncio.timeout(self._patience):
+            while self._source.seen.startswith((b"\r", b"\n")):  # passed over before a request, as RFC 9112 asks
+                del self._source.seen[:1]
+            head = await parsing.event()
+        if not isinstance(head, h11.Request):
+            return None
+        self._without_body = head.method == b"HEAD"
+        _check_length(head)
+        if self._parser.they_are_waiting_for_100_continue:
+            await self._send(h11.InformationalResponse(status_code=100, headers=[], reason="Continue"))
+        size = 0
+        while True:
+            async with asyncio.timeout(self._patience):
+                event = await parsing.event()
+            if not isinstance(event, h11.Data):
+                break
+            size += len(event.data)
+        return Http1Request(head.method.decode("ascii"), head.target.decode("ascii"), _texts(head)), size
+
+    async def _refuse(self, status: int, problem: str) -> None:
+        await self.respond(status, "text/plain", f"{problem}\n".encode(), stays=False)
+
+    async def _send(self, *events: h11.Event) -> None:
+        self._writer.write(b"".join(self._parser.send(event) or b"" for event in events))
+        await asyncio.wait_for(self._writer.drain(), self._patience)
+
+
+_Message: TypeAlias = h11.Request | h11.Response | h11.InformationalResponse
+
+
+class _Parsing:
+    """The events of one message, read as they are asked for. `no_head` is the problem with what is no head."""
+
+    def __init__(self, parser: h11.Connection, source: Source, no_head: str) -> None:
+        self._parser = parser
+        self._source = source
+        self._no_head = no_head
+        self._in_body = False
+        self._ended = False
+
+    async def event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Return the next event, which is never NEED_DATA; raises `Malformed`."""
+        while True:
+            try:
+                event = self._parser.next_event()
+            except h11.RemoteProtocolError as error:
+                raise self._problem(error) from None
+            if event is not h11.NEED_DATA:
+                self._in_body = isinstance(event, h11.Request | h11.Response | h11.Data)
+                return event
+            data = await self._source.take(_PIECE if self._in_body else _HEAD_PIECE)
+            self._ended = not data
+            self._parser.receive_data(data)
+
+    def _problem(self, error: h11.RemoteProtocolError) -> Malformed:
+        if error.error_status_hint == 431:
+            return TooLarge("a line is too long")
+        if self._ended:
+            return Malformed(f"the stream ended inside the {'body' if self._in_body else 'head'}")
+        return Malformed("the body is not one" if self._in_body else self._no_head)
+
+
+def _check_length(message: _Message) -> None:
+    """Refuse a message that has two lengths: h11 takes one of them, and others may take the other."""
+    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in message.headers}:
+        raise Malformed("the length of the body is ambiguous")
+
+
+def _texts(message: _Message) -> Headers:
+    return tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in message.headers.raw_items())

@@ -1,0 +1,483 @@
+"""The local mesh: every workload of some manifests behind a real Envoy on a loopback address of its own.
+
+async with LocalMesh(read, settings, options) as mesh:
+    await mesh.apply(changes)                  # enforced when this returns
+    calls = await make_calls(mesh, question)   # real calls, with real mTLS
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import field
+from types import TracebackType
+from typing import Any
+
+from eastgate.authority.authority import Authority
+from eastgate.authority.changes import ChangedNames, Changes
+from eastgate.authority.sources.files import points_at_gateways, unread_at_proxies
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
+from eastgate.cluster import Change
+from eastgate.cluster.points import Direction, NetworkEnd, Point
+from eastgate.cluster.targets import GatewayNamed
+from eastgate.cluster.unread import Handling, describe_unread
+from eastgate.control.access_log import UNREACHABLE, read_record
+from eastgate.control.authorizer.external import ExternalAuthorizers, ServiceAddress
+from eastgate.control.authorizing import MeshAuthorizer
+from eastgate.control.certificates import Certificates
+from eastgate.control.closures import Closure
+from eastgate.control.endpoints import UnixEndpoint
+from eastgate.control.enforcement import AuthorizerSockets, Enforcement, SiteChange
+from eastgate.control.events import (
+    Decided,
+    Enforced,
+    MeshEvent,
+    Noted,
+    NotEnforced,
+    OnEvent,
+    PartlyEnforced,
+    Ready,
+)
+from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
+from eastgate.control.identity import EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
+from eastgate.control.metrics import MeshMetrics
+from eastgate.control.modes import PortMode, changed_modes, mode_of
+from eastgate.control.sites import ProxySite, identity_of, ports_of
+from eastgate.control.svids import ProxySvids
+from eastgate.envoy.config.clusters import SocketAddress
+from eastgate.envoy.config.tokens import TokenIdentity
+from eastgate.envoy.server.events import Acked, ResourceRejected, ServerEvent
+from eastgate.envoy.server.metrics import Metrics as ServerMetrics
+from eastgate.envoy.server.resources import short_type
+from eastgate.envoy.server.server import AdsServer
+from eastgate.envoy.server.status import ResourceState
+from eastgate.envoy.server.store import Store
+from eastgate.envoy.server.tokens import Tokens
+from eastgate.ir import ExternalAuthorizer, Is, OneOf, at_port
+from eastgate.ir.attributes import IDENTITY, MESH_NAME
+from eastgate.ir.spiffe import trust_domain_of
+from eastgate.local.history import History
+from eastgate.local.listening import wait_until_listening
+from eastgate.local.machine.addresses import Addresses
+from eastgate.local.machine.guard import Guard
+from eastgate.local.machine.rundir import DEFAULT_NAME, RunDir
+from eastgate.local.open_requests import OpenRequestMonitor
+from eastgate.local.proxies import Proxies
+from eastgate.settings import Settings
+
+_START_TIMEOUT = 60.0  # seconds; many Envoys on a small machine take their time
+_SETTLE_TIMEOUT = 30.0
+_REMEMBERED = 100  # connections that no application took
+
+
+@dataclass(frozen=True, slots=True)
+class MeshOptions:
+    """The options of a mesh. `apps` are applications of the user, by `namespace/name` or `namespace/name:port`."""
+
+    name: str = DEFAULT_NAME
+    network: str | None = None
+    apps: Mapping[str, SocketAddress] = field(default_factory=dict)
+    by_address: bool = False
+    tokens: TokenIdentity | None = None
+    federate: tuple[str, ...] = ()
+    lifetimes: Lifetimes | None = None
+    source: SvidSource | None = None
+
+
+class LocalMesh:
+    """A running mesh. `read` loads the manifests with the settings that hold in the mesh.
+
+    `check` returns the authority by which the command of that name answers with some settings: without this machine.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Settings], Authority],
+        settings: Settings | None = None,
+        options: MeshOptions | None = None,
+        on_event: OnEvent = lambda _: None,
+        check: Callable[[Settings], Authority] | None = None,
+    ) -> None:
+        self._read = read
+        self.check = check
+        self.chosen_settings = settings or Settings()
+        self.options = options or MeshOptions()
+        self._on_event = on_event
+        self._listeners: list[OnEvent] = []
+        self._stack = contextlib.AsyncExitStack()
+        self._changing = asyncio.Lock()
+        self._reported_closures: Mapping[tuple[str, int], Closure] = {}
+        self._modes: dict[str, dict[int, PortMode]] = {}
+        self.history = History()
+        self._unreachable: deque[object] = deque(maxlen=_REMEMBERED)
+        self._reported_unread: tuple[str, ...] = ()
+        self.is_behind = False
+        """Whether a change is decided by that is not enforced everywhere, because enforcing it failed."""
+        self.settings = (settings or Settings()).enforced()
+        self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
+        self.store, self.tokens = Store(), Tokens()
+        self.server = AdsServer(self.store, self.tokens, server_metrics)
+
+    # Starting and stopping
+
+    async def __aenter__(self) -> LocalMesh:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def _start(self) -> None:
+        began = time.monotonic()
+        self._addresses = self._stack.enter_context(Addresses(self.options.network))
+        authority = self._read(self.settings)
+        self.rundir = self._stack.enter_context(RunDir.acquire(self.options.name))
+        guard = self._stack.enter_context(Guard(self.rundir))
+        source = self.options.source or EmbeddedCa(self.settings.trust_domain, lifetimes=self.options.lifetimes)
+        if isinstance(source, WorkloadApi):
+            await self._stack.enter_async_context(source)
+        self.certificates = await self._stack.enter_async_context(
+            Certificates(source, self.settings, self.metrics, self.emit, self._on_renewed)
+        )
+        sockets = AuthorizerSockets(self.rundir.socket("authorizer"), self.rundir.socket("tools"))
+        self.enforcement = Enforcement(
+            authority,
+            self.store,
+            by_address=self.options.by_address,
+            tokens=self.options.tokens,
+            authorizer=sockets,
+        )
+        self._svids = ProxySvids(self.enforcement, self.certificates)
+        self._stack.callback(source.watch(self._svids.follow_source))
+        external = ExternalAuthorizers(self._address_of_authorizer)
+        self._stack.callback(external.close)
+        self.authorizer = await self._stack.enter_async_context(
+            MeshAuthorizer(lambda: self.enforcement, external, UnixEndpoint(sockets.grpc), UnixEndpoint(sockets.http))
+        )
+        self._open_requests = OpenRequestMonitor(self.enforcement, self.emit)
+        self._stack.callback(self.listen(self._open_requests.on_event))
+        self.proxies = Proxies(self.rundir, guard, self.tokens, self.metrics, self.emit, self._on_record)
+        await self.server.start(f"unix:{self.rundir.socket('control-plane')}")
+        self._stack.push_async_callback(self.server.stop, 0.2)
+        self._stack.push_async_callback(self.proxies.stop)
+        self._stack.callback(self.server.listen(self._on_server_event))
+        await self._begin(authority, _START_TIMEOUT)
+        self._modes = {node: self._compute_modes(node) for node in self.sites}
+        self._report_closures()
+        self._report_unconsidered()
+        took = (time.monotonic() - began) * 1000
+        self.emit(Ready(len(self.sites), len(authority.policies), took, len(self.gateways)))
+
+    @property
+    def authority(self) -> Authority:
+        """Return the authority in force."""
+        return self.enforcement.authority
+
+    @property
+    def sites(self) -> Mapping[str, ProxySite]:
+        """Return the proxies, by workload."""
+        return self.enforcement.sites
+
+    @property
+    def gateways(self) -> Mapping[str, GatewaySite]:
+        """Return the gateways, by the name of their proxy."""
+        return self.enforcement.gateways
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Return the names of all proxies."""
+        return self.enforcement.nodes
+
+    @property
+    def own_address(self) -> str:
+        """Return the source address of callers that are no workload of the mesh. It is in none of the cluster's
+        networks.
+        """
+        return self._addresses.own
+
+    # Changing
+
+    async def apply(self, changes: Changes, began: float | None = None) -> Enforced | PartlyEnforced:
+        """Make changes to the authority, and enforce them; return when every proxy does.
+
+        If that fails, the mesh `is_behind`: the changes are decided by, and the next ones enforce them too.
+        """
+        began = time.monotonic() if began is None else began
+        async with self._changing:
+            updated = await self._apply(changes)
+        return self._report_enforced(began, updated, changes.names)
+
+    async def replace(self, authority: Authority) -> Enforced | PartlyEnforced:
+        """Enforce another authority; return when every proxy does."""
+        began = time.monotonic()
+        async with self._changing:
+            updated = await self._begin(authority, _SETTLE_TIMEOUT)
+            self.is_behind = False
+        return self._report_enforced(began, updated, ChangedNames())
+
+    def _report_enforced(
+        self, began: float, touched: tuple[str, ...], changes: ChangedNames
+    ) -> Enforced | PartlyEnforced:
+        """Emit what came of a change. It is enforced if every proxy that it concerns has accepted all of it."""
+        self._report_closures()
+        self._report_unconsidered()
+        took = (time.monotonic() - began) * 1000
+        closures = [closure for closure in self.enforcement.closed.values() if closure.workload in touched]
+        closed = tuple(closure.where for closure in closures)
+        missing = tuple(name for node in touched for name in self._list_unaccepted(node))
+        modes = self._update_modes(touched, {closure.workload for closure in closures})
+        event: Enforced | PartlyEnforced = Enforced(took, touched, changes, modes)
+        if closed or missing:
+            event = PartlyEnforced(took, touched, changes, closed, missing, modes)
+        else:
+            self.metrics.enforced.observe(took / 1000)
+        self.emit(event)
+        return event
+
+    def _update_modes(
+        self, touched: Collection[str], closed: Collection[str]
+    ) -> dict[str, tuple[PortMode | None, PortMode]]:
+        """Return the modes that changed, without those of workloads that are not enforced as they should be."""
+        before, self._modes = self._modes, {node: modes for node, modes in self._modes.items() if node in self.sites}
+        self._modes |= {node: self._compute_modes(node) for node in touched}
+        changed: dict[str, tuple[PortMode | None, PortMode]] = {}
+        for node in touched:
+            if node not in closed:
+                changed |= changed_modes(node, before.get(node), self._modes[node])
+        return changed
+
+    def _compute_modes(self, node: str) -> dict[int, PortMode]:
+        if node in self.gateways:
+            return {}
+        layers = [layer for point in points_at(node) for layer in self.authority.engine.program(point).layers]
+        return {port: mode_of(at_port(layer, port) for layer in layers) for port in self.sites[node].ports}
+
+    def _list_unaccepted(self, node: str) -> Iterator[str]:
+        """Yield the resources that a proxy has rejected."""
+        status = self.server.status(node)
+        for resource in status.resources if status is not None else ():
+            if resource.state is ResourceState.REJECTED:
+                yield f"{node} {short_type(resource.type_url)} {resource.name}"
+
+    async def _apply(self, changes: Changes) -> tuple[str, ...]:
+        """Make changes, and enforce what has become of the authority; return the proxies that got something new.
+
+        Nothing else runs between the two: a proxy is never asked about a workload that is gone.
+        """
+        before = {node: self.store.revision(node) for node in self.nodes}
+        with self.authorizer.lock:
+            touched = self.authority.apply(changes)
+            was_behind, self.is_behind = self.is_behind, True
+            different, placed = SiteChange(), Change()
+            if not was_behind:
+                if touched.change:
+                    sites, gateways, placed = self._place(self.authority)
+                    different = self.enforcement.changes_to(sites, gateways)
+                self.enforcement.follow(different, touched.change | placed)
+                self.enforcement.renew()
+        if was_behind:
+            updated = await self._begin(self.authority, _SETTLE_TIMEOUT)
+        else:
+            self._federate(key for key in touched.points if isinstance(key, str))
+            updated = await self._run(before, different.nodes, _SETTLE_TIMEOUT)
+        self.is_behind = False
+        return updated
+
+    async def _begin(self, authority: Authority, timeout: float) -> tuple[str, ...]:
+        """Enforce an authority, with everything made anew; return the proxies that got something new."""
+        before = {node: self.store.revision(node) for node in self.nodes}
+        with self.authorizer.lock:
+            sites, gateways, _ = self._place(authority)
+            self.authorizer.decide_by(authority)
+            self.enforcement.begin(authority, sites, gateways)
+        self._federate(authority.world.workloads)
+        return await self._run(before, {*sites, *gateways}, timeout)
+
+    def _place(self, authority: Authority) -> tuple[dict[str, ProxySite], dict[str, GatewaySite], Change]:
+        """Give addresses to all workloads with an identity, and to Gateways; return their sites, and what changed."""
+        world = authority.world
+        optional = {key: identity_of(workload, self.settings) for key, workload in world.workloads.items()}
+        identities = {key: identity for key, identity in optional.items() if identity is not None}
+        of_gateways = {gateway_node(each.namespace, each.name): each for each in world.gateways.values()}
+        addresses = self._addresses.assign([*identities, *of_gateways])
+        here = {key: addresses[key] for key in identities}
+        change = authority.assign_addresses(here, prove=self.options.by_address)
+        sites = {}
+        for key in identities:
+            bound = self._bind(ports_of(world, world.workloads[key]))
+            apps = {port: self._own_app(key, port) or self.proxies.built_in_app(key, port) for port in bound}
+            has_app = any(app.partition(":")[0] == key for app in self.options.apps)
+            sites[key] = ProxySite(key, addresses[key], bound, apps, calls_out=has_app)
+        gateways = {
+            node: GatewaySite(
+                GatewayNamed(gateway.namespace, gateway.name),
+                addresses[node],
+                self._bind(ports_of_gateway(world, gateway)),
+            )
+            for node, gateway in of_gateways.items()
+        }
+        return sites, gateways, change
+
+    def _federate(self, workloads: Iterable[str]) -> None:
+        """Trust stand-ins for the CAs of the trust domains that policies name, at these workloads and at Gateways."""
+        self.certificates.federate([*self.options.federate, *_foreign_domains(self.authority, workloads)])
+
+    async def _run(self, before: Mapping[str, int], new: Collection[str], timeout: float) -> tuple[str, ...]:
+        """Run the proxies that there are now, with their certificates; return those that got something new.
+
+        `before` are the revisions of what proxies had. The `new` ones are waited for, with their ports, also where they
+        got nothing new: they may not have answered before.
+        """
+        gone = {*before} - {*self.nodes}
+        asked = await self._svids.publish(self.nodes, gone, anew=new)
+        for error in filter(None, asked.values()):
+            raise error
+        nodes: dict[str, ProxySite | GatewaySite] = {**self.sites, **self.gateways}
+        ports = ((key, port) for key, site in self.sites.items() for port in site.ports)
+        await self.proxies.run(nodes, (each for each in ports if self._own_app(*each) is None))
+        updated = tuple(sorted(node for node in nodes if self.store.revision(node) != before.get(node)))
+        await self._settle({*updated, *new}, timeout)
+        closed = self.enforcement.closed
+        wanted = {
+            (nodes[node].address, bound)
+            for node in new
+            for port, bound in nodes[node].ports.items()
+            if (node, port) not in closed or closed[node, port].parts
+        }
+        await wait_until_listening(wanted, timeout)
+        return updated
+
+    def _address_of_authorizer(self, authorizer: ExternalAuthorizer) -> ServiceAddress | None:
+        """Return where an external authorizer is reached: the application of a pod behind its Service."""
+        world = self.authority.world
+        service = world.services.get(f"{authorizer.namespace}/{authorizer.service}")
+        if service is None:
+            return None
+        for key in sorted(world.pods_of(f"{service.namespace}/{service.name}") & self.sites.keys()):
+            for number in world.target_ports(service, authorizer.port, world.workloads[key]):
+                app = self.sites[key].apps.get(number)
+                if app is not None and app.port:  # what is built in answers everybody, and decides nothing
+                    return ServiceAddress(app.host, app.port)
+        return None
+
+    def _bind(self, ports: Iterable[int]) -> dict[int, int]:
+        """Return the port to open for each of these."""
+        return {port: bound.port for port, bound in self._addresses.bind_ports(ports).items()}
+
+    async def _settle(self, nodes: Collection[str], timeout: float) -> None:
+        """Wait until these proxies have acknowledged everything, including the ports that open again."""
+        await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in nodes))
+        opened = [node for node in nodes if self._open_ports(node)]
+        await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in opened))
+
+    def _open_ports(self, node: str) -> bool:
+        return self.enforcement.accept(node, lambda: self.server.status(node))
+
+    def _own_app(self, workload: str, port: int) -> SocketAddress | None:
+        """Return the application of the user behind a port, if there is one."""
+        return self.options.apps.get(f"{workload}:{port}") or self.options.apps.get(workload)
+
+    # Watching
+
+    def emit(self, event: MeshEvent) -> None:
+        """Hand an event to everybody who listens."""
+        self._on_event(event)
+        for listener in tuple(self._listeners):
+            listener(event)
+
+    def listen(self, listener: OnEvent) -> Callable[[], None]:
+        """Call `listener` with every event, until the function that this returns is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _on_record(self, record: dict[str, Any]) -> None:
+        self._open_requests.on_record(record)
+        observation = read_record(record) if not self._is_already_reported(record) else None
+        if observation is not None:
+            self.metrics.count(observation)
+            self.emit(Decided(observation, self.history.add(observation)))
+
+    def _is_already_reported(self, record: Mapping[str, Any]) -> bool:
+        """Return whether this is the end of a connection that no application took, which was reported when it began."""
+        connection = tuple(record.get(key) for key in ("workload", "port", "source"))
+        if record.get("eastgate") == UNREACHABLE:
+            self._unreachable.append(connection)
+        elif record.get("eastgate") == "connection" and connection in self._unreachable:
+            self._unreachable.remove(connection)
+            return True
+        return False
+
+    def _on_server_event(self, event: ServerEvent) -> None:
+        if isinstance(event, Acked):
+            self._open_ports(event.node)
+        elif isinstance(event, ResourceRejected):
+            what = f"the proxy of {event.node} rejected the {short_type(event.type_url)} {event.name}"
+            self.emit(Noted(printable(f"{what}: {event.rejection.message}"), trouble=True))
+            self.enforcement.reject(event.node, (event.type_url, event.name), event.rejection)
+            self._report_closures()
+
+    def _report_closures(self) -> None:
+        """Emit NotEnforced for ports that were closed, or whose reason changed, since the last report."""
+        closed = dict(self.enforcement.closed)
+        self.metrics.not_enforced(closed.values())
+        for port_key, closure in closed.items():
+            if self._reported_closures.get(port_key) != closure:
+                self.emit(NotEnforced(closure.workload, closure.port, closure.policies, str(closure)))
+        self._reported_closures = closed
+
+    def _report_unconsidered(self) -> None:
+        """Emit a note for each kind of object that is not read and so not enforced, where that has changed."""
+        met = unread_at_proxies(self.authority.world, self.authority.unread_objects).met
+        lines = (
+            tuple(describe_unread(met_object.unread for met_object in met))
+            if self.authority.unread is not Handling.IGNORE
+            else ()
+        )
+        if hosts := sorted(map(str, self.authority.engine.host_refs)):
+            what = "an AuthConfig is" if len(hosts) == 1 else f"{len(hosts)} AuthConfigs are"
+            lines += (f"{what} for the proxies that ask Authorino, and not enforced by these: {', '.join(hosts)}",)
+        for line in lines:
+            if line not in self._reported_unread:
+                self.emit(Noted(printable(line), trouble=True))
+        self._reported_unread = lines
+
+    # Certificates
+
+    def _on_renewed(self, svid: Svid) -> None:
+        self._svids.renew(svid)
+        self.emit(Noted(f"the certificate of {svid.identity} was renewed"))
+
+
+def points_at(workload: str) -> tuple[Point, ...]:
+    """Return the points whose policies the sidecar of a workload enforces in a local mesh, in path order."""
+    return (NetworkEnd(workload, Direction.INGRESS), workload)
+
+
+def policies_at(workload: str, authority: Authority) -> tuple[str, ...]:
+    """Return the policies that target a workload, those of the network included."""
+    engine = authority.engine
+    attached = (attachment for point in points_at(workload) for attachment in engine.attached(point))
+    return tuple(sorted(str(attachment.policy.ref) for attachment in attached))
+
+
+def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]:
+    """Return the trust domains, other than the own, that the policies of these workloads name."""
+    domains: set[str] = set()
+    known = (workload for workload in workloads if workload in authority.world.workloads)
+    for point in (*known, *points_at_gateways(authority.world)):
+        for layer in authority.engine.program(point).layers:
+            for atom in (atom for atom in layer.atoms(observed=True) if isinstance(atom, Is)):
+                if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):
+                    names = (str(value) for value in atom.matcher.values)
+                    domains |= {trust_domain_of(name) for name in names if name.startswith("spiffe://")}
+    return domains - {authority.settings.trust_domain}

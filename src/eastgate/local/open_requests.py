@@ -1,0 +1,175 @@
+"""Ends requests that are open when the policies stop allowing them: a websocket, a long answer, a long upload.
+
+A proxy decides a request once, when it begins. While it is open the proxy logs it twice a second, and what began before
+the policies changed is decided again here, under those that are in force. Where it is denied now, the connections on
+which its caller makes requests at that port are closed.
+
+A gateway decides an MCP request when its body is there, by the rules of when its headers came. Where those changed
+meanwhile, it is decided here, whatever its message will be.
+
+What a proxy logs for this is never shown or kept: it may hold secrets.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from eastgate.authority.crossings import LiveQuestion
+from eastgate.authority.questions import EntryPoint, Question, QuestionError, arrivals
+from eastgate.basics.records import dataclass
+from eastgate.control.deciders import caller_name
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnforced, Ready
+from eastgate.envoy.config.matching import NO_NAME, NOBODY
+from eastgate.envoy.config.values import noted_values
+from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request
+from eastgate.ir.attributes import BACKEND, MCP_METHOD, MCP_TOOL, PORT, Attribute
+from eastgate.ir.symbolic.callers import CallerCell
+
+_UPTAKE = 1.0  # seconds after its ACK until all threads of a proxy decide by a change, at most
+_CLOSING = 3.0  # seconds for a proxy to close connections, before it is asked again
+_REMEMBERED = 100_000
+_FIELDS = (
+    *("peer", "source", "identity", "method", "host", "path", "asked"),
+    *("originalHost", "originalPath", "destination", "waiting", "decision", "message", "mcpMethod", "mcpName"),
+)
+_CLOCK_JUMP = 0.5  # seconds; more, and somebody has set the clock: what began when is not known any more
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """When a proxy began to decide by what is in force, and the number of the change that brought it.
+
+    `clock` is the offset of the wall clock, by which requests begin, from the monotonic one.
+    """
+
+    change: int
+    at: float
+    clock: float
+
+
+class OpenRequestMonitor:
+    """Finds requests that a proxy decided by older policies than those in force, and decides them again."""
+
+    def __init__(self, enforcement: Enforcement, on_event: OnEvent) -> None:
+        self._enforcement = enforcement
+        self._on_event = on_event
+        self._settled: dict[str, _Settled] = {}
+        self._rules_settled: dict[str, _Settled] = {}
+        self._ended: dict[tuple[str, int, CallerCell], float] = {}
+        self._still_allowed: set[int] = set()
+
+    def on_event(self, event: MeshEvent) -> None:
+        """Note which proxies have settled."""
+        match event:
+            case Ready():
+                nodes = self._enforcement.nodes
+            case Enforced(touched=touched) | PartlyEnforced(touched=touched):
+                nodes = (*touched, *self._enforcement.gateways)
+            case _:
+                return
+        now, clock = time.time(), _clock_offset()
+        for node in nodes:
+            change, of_rules = self._enforcement.changes[node], self._enforcement.rule_changes[node]
+            self._settled[node] = _Settled(change, now, clock)
+            if node not in self._rules_settled or self._rules_settled[node].change != of_rules:
+                self._rules_settled[node] = _Settled(of_rules, now, clock)
+
+    def on_record(self, on_record: Mapping[str, Any]) -> None:
+        """Take a record of a proxy's log, and end the request if it is open and no longer allowed."""
+        decided = str(on_record.get("decision") or "")
+        waits = not decided and bool(on_record.get("waiting"))
+        if on_record.get("eastgate") != "open" or not (waits or decided.startswith("200:")):
+            return
+        node, port, began = str(on_record["workload"]), int(on_record["port"]), float(on_record["began"])
+        if node not in self._enforcement.nodes or self._is_current(node, began, waits=waits):
+            return
+        plan = self._enforcement.plans.of_port(node, port)
+        fingerprint = (node, port, self._enforcement.changes[node], *(on_record.get(field) for field in _FIELDS))
+        if plan.requests is None or hash(fingerprint) in self._still_allowed:
+            return
+        if self._allowed(on_record, node, port, waits=waits):
+            if len(self._still_allowed) >= _REMEMBERED:
+                self._still_allowed.clear()
+            self._still_allowed.add(hash(fingerprint))
+            return
+        peer = _peer(on_record)
+        caller = plan.connect.cell(peer)
+        ended = self._ended.get((node, port, caller))
+        now = time.time()
+        if ended is not None and began <= ended and now - ended < _CLOSING:
+            return  # it ends already, with all that the caller has open there
+        self._ended[node, port, caller] = now
+        self._enforcement.end_requests(node, port, caller)
+        settings = self._enforcement.authority.settings
+        who = caller_name(peer, settings)
+        self._on_event(
+            Noted(
+                f"the connections of {who} for requests to {node} port {port} were closed: one is not allowed any more"
+            )
+        )
+
+    def _is_current(self, node: str, began: float, *, waits: bool) -> bool:
+        settled = (self._rules_settled if waits else self._settled).get(node)
+        changes = self._enforcement.rule_changes if waits else self._enforcement.changes
+        if settled is None or settled.change != changes[node]:
+            return False
+        return began > settled.at + _UPTAKE and abs(_clock_offset() - settled.clock) < _CLOCK_JUMP
+
+    def _allowed(self, on_record: Mapping[str, Any], node: str, port: int, *, waits: bool) -> bool:
+        """Decide by the policies in force. What the proxy did not note when the request began is unknown."""
+        if node in self._enforcement.gateways:
+            return self._allowed_at_gateway(on_record, node, port, waits=waits)
+        authority = self._enforcement.authority
+        workload = authority.world.workloads[node]
+        question = self._question(on_record, f"pod:{workload.namespace}/{workload.name}", port)
+        try:
+            request = arrivals(question, authority.world, authority.settings)[0].request
+        except QuestionError:
+            return False
+        request = Request({**request.values, **noted_values(str(on_record.get("asked") or ""))}, request.answers)
+        return bool(authority.engine.decide(node, request) & 1)
+
+    def _allowed_at_gateway(self, on_record: Mapping[str, Any], node: str, port: int, *, waits: bool) -> bool:
+        """Decide again about a request through a gateway; authorizers, which agreed when it began, are not asked.
+
+        Nobody has agreed to one that waits for its body.
+        """
+        led_to = str(on_record.get("waiting" if waits else "destination") or "")
+        destination = self._enforcement.plans.find_destination(node, port, led_to)
+        if destination is None:
+            return False
+        noted = noted_values(str(on_record.get("asked") or ""))
+        values: dict[Attribute, Known] = {**noted, PORT: port, BACKEND: destination.backend_key}
+        if on_record.get("message") in ("read", "none"):
+            values |= {MCP_METHOD: on_record.get("mcpMethod"), MCP_TOOL: on_record.get("mcpName")}
+        entry = EntryPoint(node, destination.points, values)
+        live = LiveQuestion(self._question(on_record, node, port), (entry,), values, shown_headers=frozenset())
+        try:
+            answers = GatheredAnswers() if waits else AssumedConsent()
+            return self._enforcement.authority.enforced_live(live, answers).allowed
+        except (Pending, QuestionError):
+            return False
+
+    def _question(self, on_record: Mapping[str, Any], to: str, port: int) -> Question:
+        source = str(on_record.get("source") or "")
+        return Question(
+            source=caller_name(_peer(on_record) or on_record.get("identity"), self._enforcement.authority.settings),
+            to=to,
+            port=port,
+            method=on_record.get("method"),
+            path=on_record.get("originalPath") or on_record.get("path"),
+            host=on_record.get("originalHost") or on_record.get("host"),
+            source_ip=source.rpartition(":")[0].strip("[]") or None,
+        )
+
+
+def _clock_offset() -> float:
+    return time.time() - time.monotonic()
+
+
+def _peer(on_record: Mapping[str, Any]) -> str | None:
+    peer = on_record.get("peer")
+    return None if peer in (None, NOBODY, NO_NAME) else str(peer)

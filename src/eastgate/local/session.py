@@ -1,0 +1,131 @@
+"""Runs a mesh for somebody: starts and shows it, reloads it as its files change, answers commands, and stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable
+from dataclasses import field
+
+from eastgate.authority.authority import Authority
+from eastgate.authority.sources.files import FileSource
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.basics.records import dataclass
+from eastgate.control.events import MeshEvent, Noted, OnEvent
+from eastgate.control.identity import IdentityError
+from eastgate.control.sites import ports_of
+from eastgate.local.event_text import EventText
+from eastgate.local.handlers import Handlers
+from eastgate.local.machine.control import ControlServer
+from eastgate.local.machine.errors import LocalMeshError
+from eastgate.local.mesh import LocalMesh, MeshOptions
+from eastgate.local.reloading import Reloading
+from eastgate.local.scraping import serve_metrics
+from eastgate.local.screens import Screen
+from eastgate.local.why import Explain
+from eastgate.settings import Settings
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class NotStarted(LocalMeshError):  # noqa: N818 - says what happened
+    pass
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of a mesh. `metrics` is the address to serve them at, if any."""
+
+    files: FileSource
+    settings: Settings
+    options: MeshOptions
+    explain: Explain
+    metrics: tuple[str, int] | None = None
+    _task: asyncio.Task[object] | None = field(default=None, init=False)
+    _early_events: list[MeshEvent] = field(default_factory=list, init=False)
+    _show: OnEvent | None = field(default=None, init=False)
+
+    def stop(self) -> None:
+        """Stop everything, once: a second signal must not interrupt the cleaning up."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+
+    async def run(self, screen: Screen, started: Callable[[LocalMesh], None] = lambda _: None) -> bool:
+        """Run until stopped; return whether it ever started. Raises ManifestError and LocalMeshError."""
+        self._task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self.stop)
+        up = False
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                mesh = await self._start(stack)
+                up = True
+                started(mesh)
+                await self._follow(mesh, screen, stack)
+        except asyncio.CancelledError:
+            if self._task is not None:  # somebody else cancelled
+                raise
+        finally:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+        return up
+
+    async def _start(self, stack: contextlib.AsyncExitStack) -> LocalMesh:
+        mesh = LocalMesh(
+            *(self._read, self.settings, self.options),
+            on_event=self._on_event,
+            check=self.files.checked,
+        )
+        try:
+            return await stack.enter_async_context(mesh)
+        except (TimeoutError, OSError, IdentityError) as error:
+            notes = [event.message for event in self._early_events if isinstance(event, Noted) and event.trouble]
+            raise NotStarted("\n".join([str(error) or "the proxies are not ready in time", *notes])) from error
+
+    def _read(self, settings: Settings) -> Authority:
+        """Load the manifests, which must declare the workloads that applications are given for."""
+        authority = self.files.read(settings)
+        world = authority.world
+        for app in self.options.apps:
+            key, _, port = app.partition(":")
+            workload = world.workloads.get(key)
+            if workload is None:
+                near = did_you_mean(key, world.workloads)
+                way_out = (
+                    f"did you mean {near}?" if near else f"there are {', '.join(sorted(world.workloads)) or 'none'}"
+                )
+                raise NotStarted(f"no manifest declares the workload {key} of --app", help=way_out)
+            ports = ports_of(world, workload)
+            if port and int(port) not in ports:
+                declared = ", ".join(map(str, sorted(ports))) or "none"
+                raise NotStarted(f"{key} has no port {port}", help=f"it has {declared}")
+        return authority
+
+    async def _follow(self, mesh: LocalMesh, screen: Screen, stack: contextlib.AsyncExitStack) -> None:
+        event_text = EventText(lambda: mesh.authority)
+        handlers = Handlers(mesh, event_text, self.explain, self.stop)
+        control = ControlServer(mesh.rundir.socket("control"), handlers.all())
+        await control.start()
+        stack.push_async_callback(control.stop)
+        if self.metrics is not None:
+            await stack.enter_async_context(serve_metrics(*self.metrics, mesh.metrics.text))
+        stack.enter_context(screen.open(mesh, event_text))
+        stack.callback(self._mute)
+        self._show = screen.show
+        for event in self._early_events:
+            screen.show(event)
+        self._early_events.clear()
+        await Reloading(mesh, self.files).run()
+
+    def _on_event(self, event: MeshEvent) -> None:
+        if self._show is not None:
+            self._show(event)
+        else:
+            self._early_events.append(event)
+
+    def _mute(self) -> None:
+        """Mute output during shutdown; Envoy logs noise then."""
+        self._show = lambda _: None

@@ -1,0 +1,1 @@
+"""Input becomes data: manifests with positions, objects of an API server, tokens, MCP messages."""

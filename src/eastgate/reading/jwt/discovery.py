@@ -1,0 +1,217 @@
+"""Discovers the keys that issuers publish on the web (OpenID Connect Discovery 1.0), and caches them for a while.
+
+Between two fetches an issuer may withdraw a key or add one. How old keys may get, and how often anyone may make us look
+for new ones, are the settings of `DiscoveredKeys`. Keys that are too old are no keys: it fails closed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from eastgate.basics.records import dataclass
+from eastgate.reading.jwt.fetch import DocumentFetcher, checked_url
+from eastgate.reading.jwt.keys import Keys, NoKeysError
+from eastgate.reading.jwt.sources import KeySource, KeysUnavailable
+from eastgate.reading.jwt.strict_json import Json
+
+if TYPE_CHECKING:
+    import ssl
+
+
+class _Withdrawn(KeysUnavailable):
+    """The issuer publishes a key set, and no key."""
+
+
+@dataclass(slots=True)
+class _CachedKeys:
+    """The cached keys of one URL. One thread at a time fetches them."""
+
+    keys: Keys | None = None
+    document: dict[str, Json] | None = None
+    fetched: float = 0
+    tried: float | None = None
+    problem: str = "they were never fetched"
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class _FetchedKeys:
+    """Keys that are fetched from a URL, and kept.
+
+    Keys younger than `fresh_for` are used as they are. Older ones are fetched anew, by one thread while others use
+    what there is; while that fails they go on being used until they are `usable_for` old, unless the issuer has
+    withdrawn all of them. Two fetches are never less than `min_interval` apart, whether tokens name unknown keys or
+    the issuer is down. All in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        fresh_for: float = 600,
+        usable_for: float = 3600,
+        min_interval: float = 30,
+        timeout: float = 5,
+        tls: ssl.SSLContext | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not 0 <= min_interval <= fresh_for <= usable_for:
+            raise ValueError("min_interval must not exceed fresh_for, nor that usable_for")
+        self._fresh_for = fresh_for
+        self._usable_for = usable_for
+        self._min_interval = min_interval
+        self._clock = clock
+        self._fetcher = DocumentFetcher(timeout, tls)
+        self._held: dict[str, _CachedKeys] = {}
+
+    def keys(self, issuer_url: str) -> Keys:
+        """Return the keys, fetched if they are not fresh."""
+        held = self._of(issuer_url)
+        keys = held.keys
+        if keys is not None and self._age(held) < self._fresh_for:
+            return keys
+        # Nobody waits for newer keys who has some that are good enough.
+        if not held.lock.acquire(blocking=keys is None or self._age(held) >= self._usable_for):
+            return self._usable(held)
+        try:
+            if held.keys is None or self._age(held) >= self._fresh_for:
+                self._fetch(issuer_url, held)
+            return self._usable(held)
+        finally:
+            held.lock.release()
+
+    def fresh_keys(self, issuer_url: str) -> Keys | None:
+        """Return the keys if they are fresh. Nothing is fetched."""
+        held = self._of(issuer_url)
+        keys = held.keys
+        return keys if keys is not None and self._age(held) < self._fresh_for else None
+
+    def newer_keys(self, issuer_url: str, than: Keys) -> Keys:
+        """Return the keys, fetched if these are still the newest and the last fetch is long enough ago."""
+        held = self._of(issuer_url)
+        with held.lock:
+            if held.keys is None or held.keys is than:
+                self._fetch(issuer_url, held)
+            return self._usable(held)
+
+    def _of(self, issuer_url: str) -> _CachedKeys:
+        known = self._held.get(issuer_url)
+        return known or self._held.setdefault(issuer_url, _CachedKeys())  # atomic: threads share a lock
+
+    def _age(self, held: _CachedKeys) -> float:
+        return self._clock() - held.fetched
+
+    def _fetch(self, issuer_url: str, held: _CachedKeys) -> None:
+        now = self._clock()
+        if held.tried is not None and now - held.tried < self._min_interval:
+            return
+        held.tried = now
+        try:
+            document = self._document(issuer_url)
+            if held.keys is None or document != held.document:
+                held.keys = _keys_of(document, issuer_url)
+                held.document = document
+            held.fetched = now
+        except _Withdrawn as problem:
+            held.keys, held.document, held.problem = None, None, str(problem)
+        except KeysUnavailable as problem:
+            held.problem = str(problem)
+
+    def _usable(self, held: _CachedKeys) -> Keys:
+        keys = held.keys
+        if keys is None or self._age(held) >= self._usable_for:
+            raise KeysUnavailable(held.problem)
+        return keys
+
+    @abstractmethod
+    def _document(self, url: str, /) -> dict[str, Json]:
+        """Fetch the key set. Raises KeysUnavailable."""
+
+
+def _keys_of(document: dict[str, Json], url: str) -> Keys:
+    try:
+        return Keys.of(document)
+    except NoKeysError as problem:
+        raise _Withdrawn(f"{url}: {problem}") from problem
+    except ValueError as problem:
+        raise KeysUnavailable(f"{url}: {problem}") from problem
+
+
+class PublishedKeys(_FetchedKeys):
+    """Keys at a URL of their own, over HTTPS, or HTTP on this very machine. See `DiscoveredKeys` for the settings."""
+
+    def _document(self, url: str, /) -> dict[str, Json]:
+        return self._fetcher.document(url)
+
+
+class DiscoveredKeys(_FetchedKeys):
+    """Keys by OpenID Connect discovery, over HTTPS, or HTTP on this very machine.
+
+    Keys younger than `fresh_for` are used as they are. Older ones are fetched anew; while that fails they go on being
+    used until they are `usable_for` old. Two fetches are never less than `min_interval` apart, whether tokens name
+    unknown keys or the issuer is down. All in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        fresh_for: float = 600,
+        usable_for: float = 3600,
+        min_interval: float = 30,
+        timeout: float = 5,
+        tls: ssl.SSLContext | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        limits = {"fresh_for": fresh_for, "usable_for": usable_for, "min_interval": min_interval, "timeout": timeout}
+        super().__init__(**limits, tls=tls, clock=clock)
+        self._key_sets = PublishedKeys(**limits, tls=tls, clock=clock)
+
+    def _document(self, issuer_url: str, /) -> dict[str, Json]:
+        issuer = checked_url(issuer_url)
+        if issuer.query or issuer.fragment:
+            raise KeysUnavailable(f"{issuer_url} is not an issuer: it has a query or a fragment")
+        about = self._fetcher.document(f"{issuer_url.removesuffix('/')}/.well-known/openid-configuration")
+        if about.get("issuer") != issuer_url:
+            # Or else one issuer could hand out the keys of another.
+            raise KeysUnavailable(f"the server at {issuer_url} says that it is another issuer")
+        jwks_uri = about.get("jwks_uri")
+        if not isinstance(jwks_uri, str):
+            raise KeysUnavailable(f"the issuer {issuer_url} does not say where its keys are (jwks_uri)")
+        if issuer.scheme == "https" and checked_url(jwks_uri).scheme != "https":
+            raise KeysUnavailable(f"the issuer {issuer_url} has its keys where anyone could replace them (not HTTPS)")
+        return self._fetcher.document(jwks_uri)
+
+
+class NotAtHand(Exception):  # noqa: N818 - says what is known
+    """The keys of an issuer would have to be fetched."""
+
+
+class KeysAtHand:
+    """The fresh keys of a source. Where any would have to be fetched, NotAtHand is raised, and nothing is."""
+
+    def __init__(self, source: _FetchedKeys) -> None:
+        self._source = source
+
+    def keys(self, issuer_url: str) -> Keys:
+        """Return the keys, which are fresh."""
+        keys = self._source.fresh_keys(issuer_url)
+        if keys is None:
+            raise NotAtHand
+        return keys
+
+    def newer_keys(self, issuer_url: str, than: Keys) -> Keys:  # noqa: ARG002 - it looks for none
+        """Leave it to others to look for newer keys."""
+        raise NotAtHand
+
+
+def keys_at_hand(source: KeySource) -> KeySource:
+    """Return a source of the same keys that fetches none."""
+    return KeysAtHand(source) if isinstance(source, _FetchedKeys) else source
+
+
+def key_sets_of(source: KeySource) -> KeySource:
+    """Return the source of keys that are published at a URL of their own, by that URL, beside a source by issuers."""
+    return source._key_sets if isinstance(source, DiscoveredKeys) else source

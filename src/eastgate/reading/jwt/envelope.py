@@ -1,0 +1,88 @@
+"""Parses a token: three parts, a header that is understood, and bytes that can be written in one way only."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from eastgate.basics.records import dataclass
+from eastgate.reading.jwt.base64url import decoded
+from eastgate.reading.jwt.outcome import Reason, TokenRefused
+from eastgate.reading.jwt.strict_json import Json, JsonProblem, read_object
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """The unverified header of a token, and the bytes to verify it by."""
+
+    header: dict[str, Json]
+    algorithm: str
+    kid: str | None
+    payload: bytes
+    signed: bytes
+    signature: bytes
+
+
+def open_token(token: str, max_bytes: int) -> Envelope:
+    """Parse a token in compact serialization. Raises `TokenRefused`.
+
+    Headers that bring a key along or say where one is (`jwk`, `jku`, `x5c`, `x5u`) are not read by anything: a key that
+    comes with the token proves only that its author has a key.
+    """
+    if len(token) > max_bytes:
+        raise TokenRefused(Reason.TOO_LARGE, f"The token is longer than {max_bytes} bytes.")
+    if not token.isascii():
+        raise _malformed("The token has characters that are not ASCII.")
+    parts = token.split(".")
+    if len(parts) == 5:
+        raise TokenRefused(Reason.UNSUPPORTED, "The token is encrypted (JWE); only signed tokens are accepted.")
+    if len(parts) != 3:
+        raise _malformed("The token is not three parts with dots between them.")
+    header_bytes, payload, signature = (_part(name, text) for name, text in zip(_PARTS, parts, strict=True))
+    try:
+        header = _read_header(header_bytes) if len(header_bytes) <= _LONGEST_REMEMBERED else read_object(header_bytes)
+    except JsonProblem as problem:
+        raise _malformed(f"The header of the token {problem}.") from None
+    _check_kind(header)
+    if not parts[1]:
+        raise TokenRefused(Reason.UNSUPPORTED, "The token has no payload; detached payloads are not accepted.")
+    algorithm, kid = header.get("alg"), header.get("kid")
+    if not isinstance(algorithm, str):
+        raise _malformed("The header of the token does not name its algorithm.")
+    if "kid" in header and not isinstance(kid, str):
+        raise _malformed("The header of the token names its key by something that is not a string.")
+    signed = token.rpartition(".")[0].encode("ascii")
+    return Envelope(header, algorithm, kid if isinstance(kid, str) else None, payload, signed, signature)
+
+
+_PARTS = ("header", "payload", "signature")
+_MOST_REMEMBERED, _LONGEST_REMEMBERED = 256, 512  # headers, and bytes of one
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _read_header(header: bytes) -> dict[str, Json]:
+    """Read a header: those of all tokens that a key has signed are mostly the same."""
+    return read_object(header)
+
+
+def _part(name: str, text: str) -> bytes:
+    data = decoded(text)
+    if data is None:
+        raise _malformed(f"The {name} of the token is not base64url as RFC 7515 writes it.")
+    return data
+
+
+def _check_kind(header: dict[str, Json]) -> None:
+    """Refuse what changes the meaning of the other parts. All else that is unknown is ignored, as RFC 7515 asks."""
+    content = header.get("cty")
+    if "crit" in header:
+        raise TokenRefused(Reason.UNSUPPORTED, "The token insists on extensions (crit), of which none is supported.")
+    if "b64" in header:
+        raise TokenRefused(Reason.UNSUPPORTED, "The token has an unencoded payload (b64), which is not accepted.")
+    if "enc" in header:
+        raise TokenRefused(Reason.UNSUPPORTED, "The token is encrypted (enc); only signed tokens are accepted.")
+    if isinstance(content, str) and content.lower().removeprefix("application/") == "jwt":
+        raise TokenRefused(Reason.UNSUPPORTED, "The token has another token inside, which is not accepted.")
+
+
+def _malformed(message: str) -> TokenRefused:
+    return TokenRefused(Reason.MALFORMED, message)

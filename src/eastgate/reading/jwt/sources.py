@@ -1,0 +1,99 @@
+"""Sources of the keys of issuers, and verification with whatever keys an issuer has now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from eastgate.reading.jwt.expectations import Expectations
+from eastgate.reading.jwt.keys import Keys
+from eastgate.reading.jwt.outcome import Reason, RejectedToken, VerifiedToken
+from eastgate.reading.jwt.remembering import VerifiedTokens
+from eastgate.reading.jwt.verification import verify
+
+
+class KeysUnavailable(Exception):  # noqa: N818 - a state of the world, which callers answer with a denial
+    """The keys of an issuer cannot be had. Nothing that it signed can be verified until they can."""
+
+
+class KeySource(Protocol):
+    """A source of the keys of issuers. The issuer's URL comes from a policy, never from a token.
+
+    As long as an issuer has the same keys, they should be the same object: tokens are remembered with it.
+    """
+
+    def keys(self, issuer_url: str) -> Keys:
+        """Return the keys to use now. Raises `KeysUnavailable`."""
+        ...
+
+    def newer_keys(self, issuer_url: str, than: Keys) -> Keys:
+        """Return newer keys than those that lack the key which a token names, or the same where there are none.
+
+        Anyone can name keys that do not exist, so a source bounds how often it looks. Raises `KeysUnavailable`.
+        """
+        ...
+
+
+class KnownKeys:
+    """Keys that were given beforehand: for tests, for clusters without a way out, and for reproducible answers."""
+
+    def __init__(self, by_issuer: Mapping[str, Keys]) -> None:
+        self._by_issuer = dict(by_issuer)
+
+    @classmethod
+    def from_files(cls, by_issuer: Mapping[str, Path]) -> KnownKeys:
+        """Read a JWKS file for each issuer URL. Raises ValueError, which names the file that is not one."""
+        return cls({issuer: _read(path) for issuer, path in by_issuer.items()})
+
+    def keys(self, issuer_url: str) -> Keys:
+        """Return the keys given for exactly this URL."""
+        try:
+            return self._by_issuer[issuer_url]
+        except KeyError:
+            raise KeysUnavailable(f"no keys are known for the issuer {issuer_url}") from None
+
+    def newer_keys(self, issuer_url: str, than: Keys) -> Keys:  # noqa: ARG002 - nothing is ever newer here
+        """Return the same keys again."""
+        return self.keys(issuer_url)
+
+
+def verify_from(
+    source: KeySource,
+    issuer_url: str,
+    token: str,
+    expected: Expectations,
+    now: float,
+    remembered: VerifiedTokens | None = None,
+) -> VerifiedToken | RejectedToken:
+    """Verify with the issuer's keys, and once more with newer ones where the token names a key not among them.
+
+    A token that is `remembered`, as verified with the same keys, is taken at its word until it expires.
+    """
+    if len(token) > expected.max_bytes:
+        return verify(token, _NO_KEYS, expected, now)
+    try:
+        keys = source.keys(issuer_url)
+        if remembered is not None and (verified := remembered.get(token, issuer_url, keys, expected, now)) is not None:
+            return verified
+        outcome = verify(token, keys, expected, now)
+        if isinstance(outcome, RejectedToken) and outcome.reason is Reason.UNKNOWN_KEY:
+            newer = source.newer_keys(issuer_url, keys)
+            if newer is not keys:
+                keys, outcome = newer, verify(token, newer, expected, now)
+        if remembered is not None and isinstance(outcome, VerifiedToken):
+            remembered.put(token, issuer_url, keys, expected, now, outcome)
+    except KeysUnavailable as problem:
+        return RejectedToken(Reason.KEYS_UNAVAILABLE, f"The keys of the issuer are not available: {problem}.")
+    return outcome
+
+
+_NO_KEYS = Keys(())
+
+
+def _read(path: Path) -> Keys:
+    try:
+        return Keys.of(path.read_bytes())
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else problem
+        raise ValueError(f"{path}: {reason}") from problem

@@ -1,0 +1,82 @@
+"""The kinds that an API server serves, read from its aggregated discovery."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from eastgate.reading.kubernetes.resources import Resource
+
+_AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+class Discovery:
+    """The served kinds, by group and kind; of each, the versions in the order of the server's preference."""
+
+    ACCEPT: Final = f"{_AGGREGATED},application/json"
+
+    def __init__(
+        self,
+        resources: Iterable[Resource],
+        stale: frozenset[tuple[str, str]] = frozenset(),
+        defined: frozenset[str] = frozenset(),
+    ) -> None:
+        self._by_name: dict[tuple[str, str], list[Resource]] = {}
+        for resource in resources:
+            self._by_name.setdefault((resource.group, resource.kind), []).append(resource)
+        self.stale = stale
+        """Groups and versions whose kinds are unknown now: their API server does not answer, or names no kinds."""
+        known = (each for of_kind in self._by_name.values() for each in of_kind)
+        self.current = frozenset((resource.group, resource.version) for resource in known) - stale
+        """Groups and versions whose kinds are known."""
+        self.defined = defined
+        """The names of definitions (CRDs), as `str` of a Resource. Their objects exist, served or not."""
+
+    @classmethod
+    def of(cls, lists: Iterable[Mapping[str, Any]], defined: Iterable[str] = ()) -> Discovery:
+        """Read the answers of `/api` and `/apis`. Raises ValueError where the server does not aggregate discovery."""
+        resources: list[Resource] = []
+        stale: set[tuple[str, str]] = set()
+        for listed in lists:
+            if listed.get("kind") != "APIGroupDiscoveryList":
+                raise ValueError("the API server is older than Kubernetes 1.27: it does not aggregate discovery")
+            for group in listed.get("items") or ():
+                name = (group.get("metadata") or {}).get("name", "")
+                for version in group.get("versions") or ():
+                    served = list(_resources(name, version))
+                    if version.get("freshness") != "Current" or not served:
+                        stale.add((name, version["version"]))
+                    resources += served
+        return cls(resources, frozenset(stale), frozenset(defined))
+
+    def find(self, group: str, kind: str, versions: Iterable[str] = ()) -> Resource | None:
+        """Return a kind in the first of these versions that is served, or without any, in the preferred one."""
+        served = self._by_name.get((group, kind), [])
+        wanted = list(versions)
+        if not wanted:
+            return served[0] if served else None
+        by_version = {resource.version: resource for resource in served}
+        return next((by_version[version] for version in wanted if version in by_version), None)
+
+    @property
+    def unserved(self) -> frozenset[str]:
+        """Return the names of definitions of which no version is served."""
+        return self.defined - {str(resource) for of_kind in self._by_name.values() for resource in of_kind}
+
+    def __iter__(self) -> Iterator[Resource]:
+        """Yield each kind once, in its preferred version."""
+        return (resources[0] for resources in self._by_name.values())
+
+
+def _resources(group: str, version: Mapping[str, Any]) -> Iterator[Resource]:
+    for entry in version.get("resources") or ():
+        response = entry.get("responseKind") or {}
+        yield Resource(
+            group,
+            version["version"],
+            entry["resource"],
+            response.get("kind") or "",
+            entry.get("scope") == "Namespaced",
+            frozenset(entry.get("verbs") or ()),
+            frozenset(each["subresource"] for each in entry.get("subresources") or ()),
+        )

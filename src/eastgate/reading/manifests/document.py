@@ -1,0 +1,131 @@
+"""A Kubernetes object as it is written, and the result of reading manifests."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests.json.nodes import read_json_nodes
+from eastgate.reading.manifests.node import Node, Plain
+from eastgate.reading.manifests.rendered import RenderedObject
+from eastgate.reading.manifests.text import DecodedText
+from eastgate.reading.manifests.yaml.nodes import read_yaml_node
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a text that can be read again alone, and the path from its root to the value that is meant."""
+
+    text: DecodedText
+    is_json: bool
+    start: int
+    end: int
+    path: tuple[str | int, ...] = ()
+
+    def at(self, *steps: str | int) -> Stretch:
+        """Return the same stretch, for a value further inside."""
+        return Stretch(self.text, self.is_json, self.start, self.end, self.path + steps)
+
+    def node(self) -> Node:
+        """Read the value with positions. Findings are not reported: they were when it was first read."""
+        silent = Reporter()
+        if self.is_json:
+            root = next(iter(read_json_nodes(self.text, self.start, self.end, silent)), None)
+        else:
+            root = read_yaml_node(self.text, self.start, self.end, silent)
+        assert root is not None  # noqa: S101 - it could be read the first time
+        return root.nearest(*self.path)
+
+    @property
+    def written(self) -> str | None:
+        """Return the text of the value: where two are equal, so are the values. None where it is a part of another."""
+        return None if self.path else self.text.source.text[self.start : self.end]
+
+    def span(self) -> Span:
+        """Return the position of the value."""
+        return self.node().span if self.path else self.text.span(self.start, self.end)
+
+
+@dataclass(slots=True)
+class Document:
+    """A Kubernetes object: its type and name, its position, and its content with positions or without."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str | None
+    _node: Node | None
+    data: dict[str, Plain] | None
+    """The content without positions, if these were not asked for."""
+    origin: Stretch | Node | RenderedObject = field(repr=False, compare=False)
+    """What positions are read from when somebody asks for one after all."""
+    default_namespace: str = field(default="default", repr=False, compare=False)
+    _located: Node | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def node(self) -> Node | None:
+        """Return the content with positions, if they were asked for. That of an object of a cluster is not kept."""
+        if self._node is None and self.data is None and isinstance(self.origin, RenderedObject):
+            return self.origin.node()
+        return self._node
+
+    @property
+    def group(self) -> str:
+        """Return the API group; empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        """Return the version of the API group."""
+        return self.api_version.rpartition("/")[2]
+
+    @property
+    def home(self) -> str:
+        """Return the namespace of an object of a kind that has one."""
+        return self.namespace or self.default_namespace
+
+    @property
+    def span(self) -> Span:
+        """Return the span of the object, from its first key on."""
+        root = self._node or self._located
+        if root is not None:
+            return root.span
+        return self.origin.span if isinstance(self.origin, Node) else self.origin.span()
+
+    def locate(self, *path: str | int) -> Span:
+        """Return the span of the value at a path of keys and indices; if there is none, of the nearest around it."""
+        root = self._node or self._located
+        if root is None:
+            root = self.origin if isinstance(self.origin, Node) else self.origin.node()
+            if not isinstance(self.origin, RenderedObject):
+                self._located = root
+        return root.nearest(*path).span
+
+
+def content_of(document: Document) -> Plain:
+    """Return the content of an object without positions."""
+    if document.data is not None:
+        return document.data
+    if isinstance(document.origin, RenderedObject):
+        return document.origin.data
+    return document.node.plain() if document.node is not None else None
+
+
+@dataclass(slots=True)
+class ReadResult:
+    """The objects that were read, the findings, and what was left out on purpose."""
+
+    documents: list[Document] = field(default_factory=list)
+    reporter: Reporter = field(default_factory=Reporter)
+    skipped: dict[str, int] = field(default_factory=dict)
+    """How many documents that are no manifests were passed over, by file name (`kustomization.yaml`, ...)."""
+    excluded: int = 0
+    """How many files were left out by patterns."""
+    unused: int = 0
+    """How many objects were passed over unread, since nothing of their kind is used."""
+    twice: list[tuple[Document, Diagnostic]] = field(default_factory=list)
+    """Objects that say something else than those of their names that were read before, and what was said of that."""
+    seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)
+    """The objects by group, kind, namespace and name."""

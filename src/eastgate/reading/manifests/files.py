@@ -1,0 +1,97 @@
+"""The bytes of the files that somebody gave, and why they cannot be had."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from typing import BinaryIO
+
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.reading.manifests.codes import LEADS_OUT, NOT_A_FILE, UNREADABLE
+from eastgate.reading.manifests.findings import suggestion
+from eastgate.reading.manifests.limits import MAX_BYTES
+from eastgate.reading.manifests.text import report_too_large
+
+STDIN = "-"
+STDIN_NAME = "<stdin>"
+SUFFIXES = (".yaml", ".yml", ".json")
+_ENOUGH = MAX_BYTES + 1  # one byte too many is enough for `decode` to refuse it
+_NOT_A_FILE_HELP = "remove it, or give what comes out of it as standard input: -f -"
+_DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+"""Descriptors that this process was started with, such as the shell makes of `-f <(command)`."""
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def load(name: str, stdin: BinaryIO | None, reporter: Reporter) -> bytes | None:
+    """Return the bytes of a file; None, and a finding, where they cannot be had."""
+    try:
+        if name == STDIN:
+            return (stdin or sys.stdin.buffer).read(_ENOUGH)
+        return _bytes(name, reporter)
+    except (OSError, ValueError) as error:
+        report_unreadable(reporter, name, error)
+        return None
+
+
+def _bytes(name: str, reporter: Reporter) -> bytes | None:
+    """Return the bytes of a regular file. One that becomes a pipe at the last moment is not waited for either."""
+    if not is_readable(name, os.stat(name), reporter):
+        return None
+    waiting = 0 if name.startswith(_DESCRIPTORS) else os.O_NONBLOCK
+    with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | waiting), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not is_readable(name, status, reporter):
+            return None
+        if status.st_size > MAX_BYTES:
+            report_too_large(name, reporter)
+            return None
+        return file.read(_ENOUGH)
+
+
+def is_readable(name: str, status: os.stat_result, reporter: Reporter) -> bool:
+    """Return whether it is a file, or what the shell has opened for us; a finding where it is neither, nor a folder."""
+    kind = next((words for is_repeat, words in _KINDS if is_repeat(status.st_mode)), None)
+    if kind is None or name.startswith(_DESCRIPTORS):
+        return True
+    reporter.report(NOT_A_FILE, f"`{printable(name)}` is {kind}, and no manifest", help=_NOT_A_FILE_HELP)
+    return False
+
+
+def report_way_out(reporter: Reporter, name: str) -> None:
+    """Say that a link is not followed."""
+    message = f"`{printable(name)}` leads out of what is read, and is not followed"
+    reporter.report(LEADS_OUT, message, help="give what it leads to with -f, or read it all the same with --follow")
+
+
+def report_unreadable(reporter: Reporter, name: str, error: OSError | ValueError) -> None:
+    """Say why a file or a folder cannot be read."""
+    help_ = None
+    if isinstance(error, FileNotFoundError):
+        reason = "there is no such file or folder"
+        if os.path.islink(name):
+            reason = f"it is a link to `{printable(os.readlink(name))}`, which does not exist"
+        else:
+            help_ = _near(name)
+    elif isinstance(error, PermissionError):
+        reason, help_ = "permission denied", "make it readable for this user"
+    elif isinstance(error, OSError) and error.strerror:
+        reason = error.strerror.lower()
+    else:
+        reason = str(error)
+    reporter.report(UNREADABLE, f"`{printable(name)}` cannot be read: {reason}", help=help_)
+
+
+def _near(name: str) -> str | None:
+    folder, base = os.path.split(name)
+    try:
+        near = suggestion(base, os.listdir(folder or "."))
+    except (OSError, ValueError):
+        return None
+    return f"did you mean `{printable(os.path.join(folder, near))}`?" if near else None

@@ -1,0 +1,187 @@
+"""Reads the head of a Kubernetes object (`apiVersion`, `kind`, `metadata`), and reports what is wrong with it.
+
+`head` is fast and has no reasons; `diagnose` is called where it returned None, and has positions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.reading.manifests.codes import (
+    FIELD_MISSING,
+    FIELD_MISSPELT,
+    FIELD_TYPE,
+    NAME_GENERATED,
+    NAME_MISSING,
+    NO_OBJECT,
+)
+from eastgate.reading.manifests.findings import shown, suggestion
+from eastgate.reading.manifests.node import Node, Plain
+
+_FIELDS = ("apiVersion", "kind", "metadata")
+_METADATA = ("name", "generateName", "namespace")
+_EXAMPLES = {"apiVersion": "apiVersion: v1", "kind": "kind: Pod"}
+_PREFIXES = {("install.istio.io", "IstioOperator"): "istio-"}
+"""Kinds that a tool reads from a file, without an API server: they need no name."""
+
+
+class Inherited(NamedTuple):
+    """The type of the entries of a `PodList`; the API server leaves it out of the entries."""
+
+    api_version: str
+    kind: str
+
+
+class Head(NamedTuple):
+    """The type and the name of an object."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str | None
+
+
+def head(data: dict[str, Plain], inherited: Inherited | None = None) -> Head | None:
+    """Return the head of an object; None where anything is wrong with it."""
+    api_version, kind, metadata = data.get("apiVersion"), data.get("kind"), data.get("metadata")
+    if inherited is not None and api_version is None and kind is None:
+        api_version, kind = inherited
+    if not isinstance(metadata, dict):
+        return None
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if not (_is_filled(api_version) and _is_filled(kind) and _is_filled(name)):
+        return None
+    if namespace is not None and not isinstance(namespace, str):
+        return None
+    return Head(str(api_version), str(kind), str(name), namespace or None)
+
+
+def with_generated_name(data: dict[str, Plain], number: int) -> dict[str, Plain] | None:
+    """Return an object with a name such as a cluster would generate from its `generateName`; None where it has none."""
+    metadata = data.get("metadata") or {}
+    if not isinstance(metadata, dict) or metadata.get("name") is not None:
+        return None
+    group = str(data.get("apiVersion")).partition("/")[0]
+    prefix = metadata.get("generateName") or _PREFIXES.get((group, str(data.get("kind"))))
+    if not isinstance(prefix, str):
+        return None
+    return {**data, "metadata": {**metadata, "name": f"{prefix}{number:x>5}"}}
+
+
+def shallow(node: Node) -> dict[str, Plain]:
+    """Return as much of an object as `head` looks at."""
+    metadata = node.get("metadata")
+    data: dict[str, Plain] = {key: node[key].plain() for key in ("apiVersion", "kind") if key in node}
+    if metadata is not None and isinstance(metadata.value, dict):
+        data["metadata"] = {key: metadata[key].plain() for key in _METADATA if key in metadata}
+    return data
+
+
+def _is_filled(value: Plain) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def first_key(node: Node) -> Span:
+    """Return the span of the first key of a mapping, to report what is missing there."""
+    return next(iter(node.keys.values()), node).span
+
+
+def _misspelt(node: Node, field: str) -> str | None:
+    """Return the key of a mapping that is a misspelling of a field which is not there."""
+    return suggestion(field, (key for key in node.keys if key not in _FIELDS))
+
+
+def intended_value(node: Node, field: str) -> str | None:
+    """Return the value of a field, or of a misspelling of it; empty where that is no string."""
+    key = field if field in node else _misspelt(node, field)
+    if key is None:
+        return None
+    value = node[key].value
+    return value if isinstance(value, str) else ""
+
+
+def diagnose(node: Node, inherited: Inherited | None, reporter: Reporter) -> None:
+    """Report everything that is wrong with the head of an object."""
+    if not isinstance(node.value, dict):
+        help_ = "to give several objects, separate them with `---`, or write `kind: List` and `items:`"
+        if not isinstance(node.value, list):
+            help_ = "write `apiVersion`, `kind` and `metadata`"
+        reporter.report(NO_OBJECT, f"a Kubernetes object is a mapping, not {node.kind}", node.span, help=help_)
+        return
+    if not diagnose_type(node, inherited, reporter):
+        return
+    metadata = node.get("metadata")
+    if metadata is None or metadata.value is None:
+        if not _report_misspelt(node, "metadata", reporter):
+            span = first_key(node) if metadata is None else node.key_span("metadata")
+            reporter.report(
+                NAME_MISSING, "this object has no `metadata.name`", span, help="write `metadata: {name: ...}`"
+            )
+    elif not isinstance(metadata.value, dict):
+        message = f"`metadata` must be a mapping, not {metadata.kind}"
+        reporter.report(FIELD_TYPE, message, metadata.span, help="write `metadata: {name: ...}`")
+    else:
+        _diagnose_name(node.key_span("metadata"), metadata, reporter)
+        namespace = metadata.get("namespace")
+        if namespace is not None and namespace.value is not None:
+            _check_string(namespace, "metadata.namespace", reporter)
+
+
+def diagnose_type(node: Node, inherited: Inherited | None, reporter: Reporter) -> bool:
+    """Report what is wrong with `apiVersion` and `kind`; False where this is no object at all."""
+    fields = {field: node.get(field) for field in ("apiVersion", "kind")}
+    missing = [field for field, value in fields.items() if value is None or value.value is None]
+    if inherited is not None and len(missing) == 2:
+        missing = []
+    unexplained = [field for field in missing if not _report_misspelt(node, field, reporter)]
+    if len(unexplained) == 2:
+        message = "this is not a Kubernetes object: it has neither `apiVersion` nor `kind`"
+        help_ = "write `apiVersion` and `kind`, or leave this file out"
+        reporter.report(NO_OBJECT, message, first_key(node), help=help_)
+        return False
+    for field in unexplained:
+        span = node.key_span(field) if field in node else first_key(node)
+        help_ = f"write it, as in `{_EXAMPLES[field]}`"
+        reporter.report(FIELD_MISSING, f"this object has no `{field}`", span, help=help_)
+    for field, value in fields.items():
+        if value is not None and value.value is not None and _check_string(value, field, reporter) and not value.value:
+            help_ = f"write it, as in `{_EXAMPLES[field]}`"
+            reporter.report(FIELD_MISSING, f"`{field}` is empty", value.span, help=help_)
+    return True
+
+
+def _report_misspelt(node: Node, field: str, reporter: Reporter) -> bool:
+    key = _misspelt(node, field)
+    if key is None:
+        return False
+    message = f"`{shown(key)}` is not a field of a Kubernetes object"
+    reporter.report(FIELD_MISSPELT, message, node.key_span(key), help=f"did you mean `{field}`?")
+    return True
+
+
+def _diagnose_name(metadata_span: Span, metadata: Node, reporter: Reporter) -> None:
+    name = metadata.get("name")
+    if name is not None and name.value is not None:
+        if _check_string(name, "metadata.name", reporter) and not name.value:
+            reporter.report(NAME_MISSING, "`metadata.name` is empty", name.span, help="write the name of the object")
+        return
+    if "generateName" in metadata:
+        message = "only a cluster makes names out of `generateName`"
+        reporter.report(NAME_GENERATED, message, metadata.key_span("generateName"), help="write `name: ...` instead")
+        return
+    misspelt = suggestion("name", (key for key in metadata.keys if key not in ("name", "namespace")))
+    help_ = f"did you mean `name` instead of `{shown(misspelt)}`?" if misspelt else "write `name: ...`"
+    span = metadata.key_span("name") if name is not None else metadata_span
+    reporter.report(NAME_MISSING, "this object has no `metadata.name`", span, help=help_)
+
+
+def _check_string(value: Node, field: str, reporter: Reporter) -> bool:
+    if isinstance(value.value, str):
+        return True
+    help_ = "write a string"
+    if not isinstance(value.value, dict | list):
+        help_ = f'put it in quotes: "{shown(value.span.underlined)}"'
+    reporter.report(FIELD_TYPE, f"`{field}` must be a string, not {value.kind}", value.span, help=help_)
+    return False

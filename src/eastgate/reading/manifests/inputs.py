@@ -1,0 +1,257 @@
+"""Resolves the paths that somebody gave: to files, kustomizations to render, and what is left out."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import field
+
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests.bounds import ANYWHERE, Bounds
+from eastgate.reading.manifests.codes import (
+    EMPTY_FOLDER,
+    HELM_CHART,
+    KUSTOMIZATION_NAMED,
+    KUSTOMIZE_CHOICE,
+    KUSTOMIZE_FAILED,
+    NOT_BUILT,
+)
+from eastgate.reading.manifests.exclusion import IGNORE_FILE, Exclusion
+from eastgate.reading.manifests.files import STDIN, SUFFIXES, is_readable, report_unreadable, report_way_out
+from eastgate.reading.manifests.kustomizations import (
+    FILES,
+    Kustomization,
+    Kustomized,
+    built,
+    is_kustomization,
+    kustomization_in,
+    rivals,
+    roots,
+)
+
+_Identity = tuple[int, int]
+_CHART = "Chart.yaml"
+_MOST_RIVALS = 8  # kustomizations of the same resources that are rendered to see whether they get into each other's way
+_MOST_NAMED = 3  # files that a sentence names
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file, or standard input, or a folder to render."""
+
+    name: str
+    explicit: bool = False
+    """Whether somebody gave this very file, and not a folder that it is in."""
+    kustomized: bool = False
+
+
+@dataclass(slots=True)
+class Inputs:
+    """The files to read, each once, however often and under however many names it was given, and none out of bounds.
+
+    With `raw`, files are files: kustomizations and charts are nothing special.
+    """
+
+    reporter: Reporter
+    bounds: Bounds = ANYWHERE
+    raw: bool = False
+    entries: list[Input] = field(default_factory=list)
+    excluded: int = 0
+    """How many files were left out by patterns."""
+    _seen: set[_Identity | str] = field(default_factory=set)
+    _kustomizations: list[Kustomization] = field(default_factory=list)
+    _beside: list[str] = field(default_factory=list)  # files below kustomizations
+
+    def add_all(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+        """Add files, folders with all that is below them, and `-` for standard input."""
+        for path in paths:
+            name = os.fspath(path)
+            if name == STDIN:
+                self._add(Input(STDIN, explicit=True), STDIN)
+            elif isinstance(path, Kustomized):
+                self._add_kustomization(name)
+            else:
+                self._add_path(name)
+        self._add_rendered()
+
+    def _add_path(self, name: str) -> None:
+        try:
+            inside = self.bounds.hold(name)
+            status = os.stat(name) if inside else None
+        except (OSError, ValueError) as error:
+            report_unreadable(self.reporter, name, error)
+            return
+        if status is None:
+            report_way_out(self.reporter, name)
+        elif stat.S_ISDIR(status.st_mode):
+            self._add_folder(name)
+        elif is_readable(name, status, self.reporter):
+            self._add_file(name, (status.st_dev, status.st_ino))
+
+    def _add_file(self, name: str, identity: _Identity) -> None:
+        folder, base = os.path.split(name)
+        exclusion = self._exclusion(folder or os.curdir)
+        if exclusion.holds(name, is_folder=False):
+            self.excluded += 1
+        elif not self.raw and base in FILES and kustomization_in(folder or os.curdir) is not None:
+            message = f"`{printable(name)}` is a kustomization, and no manifest"
+            help_ = f"give its folder, which is rendered: -k {printable(folder or os.curdir)}"
+            self.reporter.report(KUSTOMIZATION_NAMED, message, help=help_)
+        else:
+            self._add(Input(name, explicit=True), identity)
+
+    def _add_folder(self, name: str) -> None:
+        before, left_out, nothing = len(self.reporter.diagnostics), self.excluded, True
+        above = os.path.dirname(os.path.abspath(name))
+        kustomized = len(self._kustomizations)
+        if not self.raw and os.path.basename(os.path.abspath(name)) == "templates" and _CHART in _entries(above):
+            self._report_chart(os.path.dirname(os.path.normpath(name)) or os.pardir)
+        for file, identity in self._walk(name, set(), self._exclusion(name), in_kustomization=False):
+            nothing = False
+            self._add(Input(file), identity)
+        if nothing and len(self._kustomizations) == kustomized and len(self.reporter.diagnostics) == before:
+            help_ = "manifests end in `.yaml`, `.yml` or `.json`; hidden ones are not read"
+            if self.excluded > left_out:
+                help_ = f"{self.excluded - left_out} files are left out by --exclude or {IGNORE_FILE}"
+            self.reporter.report(EMPTY_FOLDER, f"the folder `{printable(name)}` has no manifests in it", help=help_)
+
+    def _exclusion(self, folder: str) -> Exclusion:
+        return Exclusion().below(folder, self.bounds.exclude, "--exclude", self.reporter)
+
+    def _add(self, entry: Input, identity: _Identity | str) -> None:
+        if identity not in self._seen:
+            self._seen.add(identity)
+            self.entries.append(entry)
+
+    def _add_kustomization(self, folder: str) -> None:
+        """Add the folder of a `-k`, and nothing else that is in it."""
+        kustomization = kustomization_in(folder) if self.bounds.hold(folder) else None
+        if kustomization is None:
+            help_ = f"manifests as they are: -f {printable(folder)}" if os.path.exists(folder) else None
+            self.reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` has no kustomization in it", help=help_)
+        else:
+            self._add(Input(folder, explicit=True, kustomized=True), os.path.realpath(folder))
+
+    def _add_rendered(self) -> None:
+        """Add the kustomizations that no other one takes in, and report files that belong to none."""
+        tops = roots(self._kustomizations)
+        several = rivals(tops)
+        if len(several) <= _MOST_RIVALS:
+            several = []  # rendered they may be different things
+        if several:
+            self._report_rivals([kustomization.folder for kustomization in several])
+        for kustomization in tops:
+            if kustomization in several:
+                continue
+            self._add(Input(kustomization.folder, kustomized=True), os.path.realpath(kustomization.folder))
+        used = built(tops, self._kustomizations)
+        referenced = {os.path.realpath(path) for kustomization in used for path in kustomization.names()}
+        left = [path for path in self._beside if os.path.realpath(path) not in referenced]
+        if left:
+            first = ", ".join(f"`{printable(path)}`" for path in left[:_MOST_NAMED])
+            more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+            message = f"{first}{more}: in folders with kustomizations, named by none that is built, and not read"
+            self.reporter.report(NOT_BUILT, message, help="if they are applied by themselves, give them with -f")
+
+    def _walk(
+        self, folder: str, above: set[_Identity], exclusion: Exclusion, *, in_kustomization: bool
+    ) -> Iterator[tuple[str, _Identity]]:
+        """Yield the manifest files below a folder in the order of their names. A link to a folder above is not
+        followed.
+        """
+        try:
+            status = os.stat(folder)
+            entries = sorted(os.listdir(folder))
+        except OSError as error:
+            report_unreadable(self.reporter, folder, error)
+            return
+        identity = (status.st_dev, status.st_ino)
+        if identity in above:
+            return
+        if IGNORE_FILE in entries:
+            exclusion = exclusion.within(folder, self.reporter)
+        if not self.raw:
+            in_kustomization |= self._is_kustomized(folder, entries, exclusion)
+            if _CHART in entries and not exclusion.holds(os.path.join(folder, _CHART), is_folder=False):
+                if not in_kustomization:  # or nothing of it is read anyway
+                    self._report_chart(folder)
+                return
+        for path, is_folder, file_identity in self._children(folder, entries, exclusion):
+            if is_folder:
+                yield from self._walk(path, above | {identity}, exclusion, in_kustomization=in_kustomization)
+            elif in_kustomization:
+                self._beside += [path] if os.path.basename(path) not in FILES else []
+            else:
+                yield path, file_identity
+
+    def _is_kustomized(self, folder: str, entries: list[str], exclusion: Exclusion) -> bool:
+        name = is_kustomization(entries)
+        if name is None or exclusion.holds(os.path.join(folder, name), is_folder=False):
+            return False
+        kustomization = kustomization_in(folder)
+        if kustomization is not None:
+            self._kustomizations.append(kustomization)
+        return kustomization is not None
+
+    def _children(
+        self, folder: str, entries: Iterable[str], exclusion: Exclusion
+    ) -> Iterator[tuple[str, bool, _Identity]]:
+        """Yield the folders and manifests in a folder that are to be read."""
+        for entry in entries:
+            if entry.startswith("."):
+                continue
+            path = os.path.join(folder, entry)
+            is_manifest = entry.lower().endswith(SUFFIXES)
+            try:
+                status = os.lstat(path)
+                leads_out = stat.S_ISLNK(status.st_mode) and not self.bounds.hold(path)
+                status = os.stat(path)
+            except OSError as error:
+                if is_manifest and not exclusion.holds(path, is_folder=False):  # a broken link
+                    report_unreadable(self.reporter, path, error)
+                continue
+            is_folder = stat.S_ISDIR(status.st_mode)
+            if not is_folder and not is_manifest:
+                continue
+            if exclusion.holds(path, is_folder=is_folder):
+                self.excluded += _manifests_below(path) if is_folder else 1
+            elif leads_out:
+                report_way_out(self.reporter, path)
+            elif is_folder or is_readable(path, status, self.reporter):
+                yield path, is_folder, (status.st_dev, status.st_ino)
+
+    def _report_rivals(self, folders: list[str]) -> None:
+        shown = [f"`{printable(folder)}`" for folder in folders]
+        message = f"{' and '.join((', '.join(shown[:-1]), shown[-1]))} are kustomizations of the same resources"
+        self.reporter.report(KUSTOMIZE_CHOICE, message, help=f"choose: -k {printable(folders[0])}")
+
+    def _report_chart(self, folder: str) -> None:
+        shown = printable(folder)
+        message = f"`{shown}` is a Helm chart, whose templates are no manifests"
+        help_ = f"render it: helm template {shown} | eastgate ... -f -, and leave it out of a folder: --exclude"
+        self.reporter.report(HELM_CHART, message, help=help_)
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _manifests_below(folder: str) -> int:
+    count = 0
+    for _, folders, files in os.walk(folder):
+        folders[:] = [entry for entry in folders if not entry.startswith(".")]
+        count += sum(not entry.startswith(".") and entry.lower().endswith(SUFFIXES) for entry in files)
+    return count
+
+
+def files_of(paths: Iterable[str | os.PathLike[str]], reporter: Reporter, bounds: Bounds = ANYWHERE) -> list[str]:
+    """Return the files that paths mean, each once, whatever they are."""
+    inputs = Inputs(reporter, bounds, raw=True)
+    inputs.add_all(paths)
+    return [entry.name for entry in inputs.entries]

@@ -1,0 +1,282 @@
+"""Collects Kubernetes objects: opens lists, passes over what is no manifest, finds duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import PurePath
+
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.codes import DUPLICATE_OBJECT, FIELD_TYPE, TOO_DEEP, UNFINISHED_LIST
+from eastgate.reading.manifests.document import Document, ReadResult, Stretch
+from eastgate.reading.manifests.findings import shown, suggestion
+from eastgate.reading.manifests.heads import (
+    Head,
+    Inherited,
+    diagnose,
+    diagnose_type,
+    first_key,
+    head,
+    intended_value,
+    shallow,
+    with_generated_name,
+)
+from eastgate.reading.manifests.node import Node, Plain
+from eastgate.reading.manifests.plain import PlainDocument
+from eastgate.reading.manifests.skimming import may_be_manifest
+from eastgate.reading.manifests.text import DecodedText
+
+Positioned = Callable[[str, str], bool]
+"""Whether the content of the objects of an `apiVersion` and a `kind` is wanted with positions."""
+
+Matters = Callable[[str, str], bool]
+"""Whether objects of an `apiVersion` and a `kind`, of which either may be unknown (empty), can change an answer."""
+
+Same = Callable[[Document, Document], bool]
+"""Whether two documents of one object say the same, as far as anybody asks."""
+
+_NOT_MANIFESTS = regex(r"(?:kustomization|Chart|values[^/]*|eastgate)\.ya?ml|Kustomization")
+_KUSTOMIZE = "kustomize.config.k8s.io/"
+_MOST_LISTS = 10  # lists inside each other
+
+
+def everything(api_version: str, kind: str) -> bool:  # noqa: ARG001 - the signature of `Matters`
+    """Accept all objects as mattering."""
+    return True
+
+
+def never_same(first: Document, second: Document) -> bool:  # noqa: ARG001 - the signature of `Same`
+    """Accept no object as written twice."""
+    return False
+
+
+class Collector:
+    """Adds the objects in the texts of one run to a reading."""
+
+    def __init__(
+        self,
+        reading: ReadResult,
+        positioned: Positioned,
+        matters: Matters = everything,
+        same: Same = never_same,
+        *,
+        takes: Matters | None = None,
+        skim: bool = False,
+        namespace: str = "default",
+    ) -> None:
+        self._reading = reading
+        self._positioned = positioned
+        self._matters = matters
+        self.takes = takes or matters
+        self._is_same = same
+        self._namespace = namespace
+        self._named_by_us = 0
+        self.skims = skim
+        self.explicit = True
+        """Whether somebody gave the text that is being read by name: then it should be manifests."""
+        self.roots = 0
+        """How many documents had anything in them."""
+
+    def wants(self, api_version: str, kind: str) -> bool:
+        """Return whether positions are wanted for an object of this kind."""
+        return self._positioned(api_version, kind)
+
+    def is_used(self, api_version: str, kind: str) -> bool:
+        """Return whether an object of this kind can change an answer."""
+        return self._matters(api_version, kind)
+
+    def pass_over(self) -> None:
+        """Count an object of a kind that is not used."""
+        self.roots += 1
+        self._reading.unused += 1
+
+    def add_plain(self, document: PlainDocument, text: DecodedText, *, is_json: bool) -> None:
+        """Add what a fast reader has read. Positions are read only for those who want them, and for findings."""
+        value = document.value
+        if value is None:
+            return
+        stretch = Stretch(text, is_json, *document.extent)
+        if not isinstance(value, dict) or not _is_good_list(value):
+            self._add_value(value, stretch, None, is_root=True)
+            return
+        self.roots += 1
+        inherited = _inherited(value["kind"], value["apiVersion"])
+        items = value["items"]
+        for item, extent in zip(items if isinstance(items, list) else (), document.items, strict=True):
+            self._add_value(item, Stretch(text, is_json, *extent), inherited, is_root=False)
+
+    def _add_value(self, value: Plain, stretch: Stretch, inherited: Inherited | None, *, is_root: bool) -> None:
+        head_of = head(value, inherited) if isinstance(value, dict) else None
+        if head_of is None or not isinstance(value, dict) or _is_list(head_of.kind, value):
+            self.add_node(stretch.node(), stretch, inherited, depth=0 if is_root else 1)
+            return
+        self.roots += is_root
+        node = stretch.node() if self._positioned(head_of.api_version, head_of.kind) else None
+        self._add(head_of, node, value if node is None else None, stretch)
+
+    def add_node(
+        self, node: Node, origin: Stretch | Node, inherited: Inherited | None = None, *, depth: int = 0
+    ) -> bool:
+        """Add the object, or the objects of the list, that a node with positions is; return whether it matters."""
+        if depth == 0:
+            self.roots += node.value is not None
+            if node.value is None or self._is_skipped(node):
+                return False
+        data = shallow(node)
+        kind = data.get("kind")
+        if isinstance(kind, str) and _is_list(kind, node.value if isinstance(node.value, dict) else {}):
+            return self._open_list(node, origin, kind, depth)
+        head_of = head(data, inherited) or self._head_with_generated_name(data, inherited)
+        if head_of is None:
+            if not self._may_matter(node, inherited):
+                self._skip(node)
+                return False
+            diagnose(node, inherited, self._reading.reporter)
+            return True
+        if self._positioned(head_of.api_version, head_of.kind):
+            self._add(head_of, node, None, origin)
+            return True
+        plain = node.plain()
+        assert isinstance(plain, dict)  # noqa: S101 - it has a head
+        self._add(head_of, None, plain, origin)
+        return self._matters(head_of.api_version, head_of.kind)
+
+    def _head_with_generated_name(self, data: dict[str, Plain], inherited: Inherited | None) -> Head | None:
+        """Return the head of an object that a cluster would name; None for policies, whose name must be known."""
+        with_name = with_generated_name(data, self._named_by_us + 1)
+        head_of = head(with_name, inherited) if with_name is not None else None
+        if head_of is None or self._positioned(head_of.api_version, head_of.kind):
+            return None
+        self._named_by_us += 1
+        return head_of
+
+    def _may_matter(self, node: Node, inherited: Inherited | None) -> bool:
+        """Return whether a value without a valid head may be an object that matters, or was said to be one."""
+        if inherited is not None:
+            return self._matters(*inherited)
+        if not isinstance(node.value, dict):
+            return self.explicit or _has_objects(node)
+        api_version, kind = intended_value(node, "apiVersion"), intended_value(node, "kind")
+        if api_version is None and kind is None:
+            return self.explicit
+        if api_version and kind:
+            return self._matters(api_version, kind)
+        return self.explicit or "metadata" in node or self._matters(api_version or "", kind or "")
+
+    def _open_list(self, node: Node, origin: Stretch | Node, kind: str, depth: int) -> bool:
+        reporter = self._reading.reporter
+        items = node.get("items")
+        api_version = intended_value(node, "apiVersion")
+        if kind != "List" and not self._matters(api_version or "", kind.removesuffix("List")):
+            if not api_version or items is None or not isinstance(items.value, list):
+                self._skip(node)
+                return False
+        else:
+            diagnose_type(node, None, reporter)
+            _diagnose_rest(node, kind, reporter)
+        if items is None:
+            near = suggestion("items", node.keys)
+            span = node.key_span(near) if near else first_key(node)
+            help_ = f"did you mean `items` instead of `{shown(near)}`?" if near else "write `items: []` if it is empty"
+            reporter.report(FIELD_TYPE, f"this {shown(kind)} has no `items`", span, help=help_)
+        elif items.value is not None and not isinstance(items.value, list):
+            message = f"`items` must be a list, not {items.kind}"
+            reporter.report(FIELD_TYPE, message, items.span, help="start each object with `- `")
+        elif depth >= _MOST_LISTS:
+            message = f"lists stand inside each other more than {_MOST_LISTS} levels deep"
+            reporter.report(TOO_DEEP, message, items.span, help="write the objects into one list")
+        else:
+            inherited = _inherited(kind, shallow(node).get("apiVersion"))
+            for index, item in enumerate(items):
+                inner = item if isinstance(origin, Node) else origin.at("items", index)
+                self.add_node(item, inner, inherited, depth=depth + 1)
+        return True
+
+    def _skip(self, node: Node) -> None:
+        """Count what is no manifest."""
+        name = PurePath(node.source.name).name
+        self._reading.skipped[name] = self._reading.skipped.get(name, 0) + 1
+
+    def _is_skipped(self, node: Node) -> bool:
+        """Return whether a root is passed over: what tools keep beside manifests, in files that are known for it."""
+        name = PurePath(node.source.name).name
+        if not isinstance(node.value, dict) or not _NOT_MANIFESTS.fullmatch(name):
+            return False
+        api_version = shallow(node).get("apiVersion")
+        kustomize = isinstance(api_version, str) and api_version.startswith(_KUSTOMIZE)
+        if "apiVersion" in node and "kind" in node and not kustomize:
+            return False
+        self._skip(node)
+        return True
+
+    def _add(self, head_of: Head, node: Node | None, data: dict[str, Plain] | None, origin: Stretch | Node) -> None:
+        document = Document(*head_of, node, data, origin, self._namespace)
+        identity = (document.group, head_of.kind, document.home, head_of.name)
+        first = self._reading.seen.setdefault(identity, document)
+        if first is document:
+            self._reading.documents.append(document)
+        elif self.takes(head_of.api_version, head_of.kind) and not self._is_same(first, document):
+            self._report_twice(first, document)
+
+    def _report_twice(self, first: Document, second: Document) -> None:
+        where = f"{second.namespace}/{second.name}" if second.namespace else second.name
+        name_span = second.locate("metadata", "name")
+        help_ = f"the first one is at {first.span}; keep one of them"
+        if first.span.file != name_span.file and "<kustomize build " in first.span.file + name_span.file:
+            help_ = f"the first one is in {first.span.file}; choose what to render with -k"
+        message = f"{shown(second.kind)} `{shown(where)}` is written twice"
+        self._reading.reporter.report(DUPLICATE_OBJECT, message, name_span, help=help_)
+        self._reading.twice.append((second, self._reading.reporter.diagnostics[-1]))
+
+
+def _has_objects(node: Node) -> bool:
+    """Return whether a list has objects in it, or a text looks like a manifest."""
+    if isinstance(node.value, list):
+        return any("kind" in entry and "apiVersion" in entry for entry in node if isinstance(entry.value, dict))
+    return isinstance(node.value, str) and may_be_manifest(node.value)
+
+
+def _diagnose_rest(node: Node, kind: str, reporter: Reporter) -> None:
+    """Report that the API server has more of a list."""
+    metadata = node.get("metadata")
+    token = metadata.get("continue") if metadata is not None and isinstance(metadata.value, dict) else None
+    if token is not None and token.value:
+        message = f"this {shown(kind)} is not finished: the API server has more"
+        help_ = "get all of it: kubectl get --chunk-size=0, or follow `continue` to the end"
+        reporter.report(UNFINISHED_LIST, message, token.span, help=help_)
+
+
+def _is_list(kind: str, data: dict[str, Plain] | dict[str, Node]) -> bool:
+    """Return whether an object is a list of objects: a `List`, or a `PodList`, which has items and never a name.
+
+    To kubectl it is one whatever its kind and name, where there are objects in its `items`.
+    """
+    if kind == "List" or "items" not in data:
+        return kind == "List"
+    items = data["items"]
+    entries = items.value if isinstance(items, Node) else items
+    if isinstance(entries, list) and any(_has(entry, "metadata") for entry in entries):
+        return True
+    return kind.endswith("List") and not _has(data.get("metadata"), "name")
+
+
+def _has(value: Plain | Node, key: str) -> bool:
+    return key in value if isinstance(value, dict | Node) else False
+
+
+def _is_good_list(data: dict[str, Plain]) -> bool:
+    """Return whether the fast way can open a list: nothing about it needs a finding."""
+    kind, api_version = data.get("kind"), data.get("apiVersion")
+    if not isinstance(kind, str) or not isinstance(api_version, str) or not api_version:
+        return False
+    items, metadata = data.get("items"), data.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("continue"):
+        return False
+    return _is_list(kind, data) and isinstance(items, list) and all(isinstance(item, dict) for item in items)
+
+
+def _inherited(kind: Plain, api_version: Plain) -> Inherited | None:
+    """Return the type of the entries of a list; None for a plain `List`."""
+    if not isinstance(kind, str) or not isinstance(api_version, str) or kind == "List":
+        return None
+    return Inherited(api_version, kind.removesuffix("List"))

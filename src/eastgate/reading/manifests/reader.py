@@ -1,0 +1,226 @@
+"""Reads manifests: the whole way from paths to documents, and the shorter ways into it.
+
+Each document is read twice at most. The fast readers make plain data of whatever is in order and nobody wants positions
+of; everything else, and above all everything that is wrong, goes through the readers with positions. YAML and JSON
+differ only up to `Collector`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, BinaryIO
+
+from eastgate.basics.collection import no_collection
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.reading.manifests.bounds import Bounds
+from eastgate.reading.manifests.codes import DUPLICATE_KEY, EMPTY_INPUT, LEFT_ASIDE, MERGE_REPLACES, SEVERAL_IN_ONE
+from eastgate.reading.manifests.document import ReadResult, Stretch
+from eastgate.reading.manifests.files import STDIN, STDIN_NAME, load
+from eastgate.reading.manifests.inputs import Input, Inputs
+from eastgate.reading.manifests.kustomizations import parts, report_missing
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.objects import Collector, Matters, Positioned, Same, everything, never_same
+from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
+from eastgate.reading.manifests.skimming import hides_types, hint, may_be_manifest, type_of, types_in
+from eastgate.reading.manifests.text import DecodedText, decode
+from eastgate.reading.manifests.yaml.chunks import chunk_problem, chunks
+from eastgate.reading.manifests.yaml.plain import read_plain_yaml
+
+if TYPE_CHECKING:
+    from eastgate.reading.manifests.rendering import Renderer
+
+
+def read(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    positioned: Positioned,
+    matters: Matters = everything,
+    takes: Matters | None = None,
+    same: Same = never_same,
+    skim: bool = False,
+    namespace: str = "default",
+    stdin: BinaryIO | None = None,
+    on_file: Callable[[int, int], None] | None = None,
+    bounds: Bounds | None = None,
+) -> ReadResult:
+    """Read the manifests in files, in folders and (as `-`) on standard input.
+
+    Without `bounds`, reading stays in the paths that are given: a link in a folder that leads elsewhere is an error.
+
+    `positioned(api_version, kind)` says of which objects the content is wanted with positions; `matters` which of them
+    can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not read,
+    unless it `takes` them.
+    `same(first, second)` says whether two documents of one object say the same. `namespace` is that of objects which do
+    not say theirs. `on_file(done, total)` is called after each file.
+    """
+    reading = ReadResult()
+    given = list(paths)
+    limits = bounds or Bounds.of(given)
+    inputs = Inputs(reading.reporter, limits)
+    inputs.add_all(given)
+    reading.excluded = inputs.excluded
+    collector = Collector(reading, positioned, matters, same, takes=takes, skim=skim, namespace=namespace)
+    rendering = _Rendering(inputs.entries, reading.reporter, follow=limits.folders is None)
+    with no_collection():
+        for done, entry in enumerate(inputs.entries, 1):
+            content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reading.reporter)
+            if content is not None:
+                collector.explicit = entry.explicit and not entry.kustomized
+                before = collector.roots + len(reading.reporter.diagnostics)
+                try:
+                    _collect(_shown(entry), content, collector, reading.reporter)
+                except Exception as error:
+                    error.add_note(f"while reading {_shown(entry)}")
+                    raise
+                if entry.explicit and collector.roots + len(reading.reporter.diagnostics) == before:
+                    _report_empty(entry, reading.reporter)
+            if on_file is not None:
+                on_file(done, len(inputs.entries))
+    return reading
+
+
+def _shown(entry: Input) -> str:
+    """Return the name of an input for findings."""
+    if entry.kustomized:
+        return f"<kustomize build {entry.name}>"
+    return STDIN_NAME if entry.name == STDIN else entry.name
+
+
+def _report_empty(entry: Input, reporter: Reporter) -> None:
+    what, help_ = f"`{printable(entry.name)}`", "leave it out, or write a manifest into it"
+    if entry.name == STDIN:
+        what, help_ = "standard input", "see whether the command that should have written it failed"
+    reporter.report(EMPTY_INPUT, f"there is nothing in {what}", help=help_)
+
+
+class _Rendering:
+    """Loads kustomizations. That nothing can render them is said once."""
+
+    def __init__(self, inputs: Iterable[Input], reporter: Reporter, *, follow: bool) -> None:
+        self._folders = [entry.name for entry in inputs if entry.kustomized]
+        self._reporter = reporter
+        self._follow = follow
+        self._renderer = _renderer() if self._folders else None
+        if self._folders and self._renderer is None:
+            report_missing(self._folders, reporter)
+
+    def load(self, folder: str) -> bytes | None:
+        """Return what a kustomization stands for."""
+        if self._renderer is None or parts(folder, self._follow, self._reporter) is None:
+            return None
+        return self._renderer.render(folder, self._reporter)
+
+
+def _renderer() -> Renderer | None:
+    from eastgate.reading.manifests.rendering import Renderer  # few folders are kustomizations, and it runs programs
+
+    renderer = Renderer()
+    return renderer if renderer.is_there else None
+
+
+def read_text(
+    name: str,
+    content: str | bytes,
+    *,
+    positioned: Positioned,
+    matters: Matters = everything,
+    explicit: bool = True,
+    namespace: str = "default",
+) -> ReadResult:
+    """Read the manifests in one text. The name is for findings; one that ends in `.json` means strict JSON."""
+    reading = ReadResult()
+    collector = Collector(reading, positioned, matters, namespace=namespace)
+    collector.explicit = explicit
+    _collect(name, content, collector, reading.reporter)
+    return reading
+
+
+def read_objects(
+    nodes: Iterable[Node], *, positioned: Positioned, into: ReadResult | None = None, namespace: str = "default"
+) -> ReadResult:
+    """Make documents of objects that stand inside something else, such as the inline objects of a test."""
+    reading = ReadResult() if into is None else into
+    collector = Collector(reading, positioned, namespace=namespace)
+    for node in nodes:
+        collector.add_node(node, node)
+    return reading
+
+
+def _collect(name: str, content: str | bytes, collector: Collector, reporter: Reporter) -> None:
+    before = len(reporter.diagnostics)
+    text = decode(name, content, reporter)
+    if text is None:
+        return
+    if not _collect_json(text, collector, reporter):
+        for start, end in chunks(text.source.text):
+            _collect_yaml(text, start, end, collector, reporter)
+    text.raw = b""
+    reporter.diagnostics[before:] = sorted(reporter.diagnostics[before:], key=_line_and_column)
+
+
+def _line_and_column(finding: Diagnostic) -> tuple[int, int]:
+    return (finding.span.line, finding.span.column) if finding.span else (0, 0)
+
+
+def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector, reporter: Reporter) -> None:
+    chunk = text.source.text[start:end]
+    if not text.bad and chunk_problem(text, start, end) is None:
+        if collector.skims and (type_ := type_of(chunk)) is not None and not collector.takes(*type_):
+            collector.pass_over()
+            return
+        if not collector.wants(*hint(chunk)):
+            plain = read_plain_yaml(chunk, start)
+            if plain is not None:
+                collector.add_plain(plain, text, is_json=False)
+                return
+    findings = Reporter()
+    nodes = chunk_nodes(text, start, end, findings)
+    _add_nodes(nodes, findings, chunk, collector, reporter)
+
+
+def _add_nodes(
+    nodes: Iterable[tuple[Node, Stretch]], findings: Reporter, source: str, collector: Collector, reporter: Reporter
+) -> None:
+    """Add what was read with positions. Its findings are reported only where it matters."""
+    before = len(reporter.diagnostics)
+    added = [collector.add_node(node, stretch) for node, stretch in nodes]
+    several = any(_is_of_head(finding) for finding in findings) and (
+        hides_types(source) or any(collector.is_used(*type_) for type_ in types_in(source))
+    )
+    if several or any(added) or (not added and (collector.explicit or may_be_manifest(source))):
+        reporter.diagnostics[before:before] = findings
+    elif not added and findings.diagnostics:
+        first = findings.diagnostics[0]
+        message = f"left aside, since it has neither `apiVersion` nor `kind`: {first.message}"
+        reporter.report(LEFT_ASIDE, message, first.span, help="leave it out: --exclude, or a line in .eastgateignore")
+    if findings.diagnostics:
+        collector.roots += 1
+
+
+def _is_of_head(finding: Diagnostic) -> bool:
+    """Return whether a finding may be about a second `apiVersion`, `kind` or `items`."""
+    if finding.code in (SEVERAL_IN_ONE, MERGE_REPLACES):
+        return True
+    key = finding.span.underlined.strip("\"'") if finding.code is DUPLICATE_KEY and finding.span else ""
+    return key in ("apiVersion", "kind", "items") or "\\" in key
+
+
+def _collect_json(text: DecodedText, collector: Collector, reporter: Reporter) -> bool:
+    """Collect the objects of a text that is JSON; False where it is not."""
+    string = text.source.text
+    if not text.bad and looks_like_json(text):
+        from eastgate.reading.manifests.json.plain import read_plain_json  # msgspec is for JSON only
+
+        plain = read_plain_json(string, text.raw)
+        if plain is not None:
+            collector.add_plain(plain, text, is_json=True)
+            return True
+    findings = Reporter()
+    nodes = json_nodes(text, findings)
+    if nodes is None:
+        return False
+    whole = [(node, Stretch(text, True, *text.extent(node.span))) for node in nodes]
+    _add_nodes(whole, findings, string, collector, reporter)
+    return True

@@ -1,0 +1,178 @@
+"""The text of an object that nobody wrote as a file: what a cluster has is shown as YAML, and named by its fields.
+
+A cluster has many objects, and their owners choose how large they are. So of each only its JSON is kept. Its text, and
+the values in it with their positions, take fifty times as much: they are made when somebody asks for one of them, and
+only those of the last few objects are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from eastgate.basics.caching import SizedCache
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.basics.diagnostics.spans import SourceText, Span
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.node import Node, Plain
+from eastgate.reading.manifests.text import DecodedText
+from eastgate.reading.manifests.yaml.nodes import read_yaml_node
+
+if TYPE_CHECKING:
+    import yaml
+
+_MOST_RENDERED: Final = 256 * 1024  # bytes of JSON, of all objects whose texts are kept
+
+
+@dataclass(slots=True)
+class _RenderedText:
+    """An object as text, and its values with their positions once somebody has asked for one."""
+
+    text: SourceText
+    root: Node | None = None
+
+
+class RenderedObject(SourceText):
+    """The origin of an object that came as data, and its text, which is made when somebody asks for a position."""
+
+    __slots__ = ("_extent", "_json")
+
+    written = None  # two objects are compared by their data
+
+    def __init__(self, name: str, data: Mapping[str, Any]) -> None:
+        import msgspec  # most commands read files
+
+        super().__init__(name, "")
+        self._json = msgspec.json.encode(data)
+        self._extent = (1, 1, 1, 1)  # of the whole, once its text was made; a span would hold this object
+
+    @property
+    def is_object(self) -> bool:
+        """Return that it is an object of a cluster."""
+        return True
+
+    @property
+    def data(self) -> dict[str, Plain]:
+        """Return the object, as a copy."""
+        import msgspec
+
+        data: dict[str, Plain] = msgspec.json.decode(self._json)
+        return data
+
+    @property
+    def text(self) -> str:
+        """Return the whole text."""
+        return self._rendering.text.text
+
+    def line(self, number: int) -> str:
+        """Return the text of a line, counted from 1; see `SourceText.line`."""
+        return self._rendering.text.line(number)
+
+    def hides(self, number: int) -> bool:
+        """Return whether something in a line is starred out."""
+        return self._rendering.text.hides(number)
+
+    def node(self) -> Node:
+        """Return the object with positions in its text."""
+        rendering = self._rendering
+        if rendering.root is None:
+            text = DecodedText(self, b"", {})
+            root = read_yaml_node(text, 0, len(rendering.text.text), Reporter())
+            assert root is not None  # noqa: S101 - it was written by a YAML library
+            rendering.root = root
+            self._extent = (root.line, root.column, root.end_line, root.end_column)
+        return rendering.root
+
+    def span(self) -> Span:
+        """Return the position of the whole."""
+        return Span(self, *self._extent)
+
+    @property
+    def _rendering(self) -> _RenderedText:
+        return _RENDERINGS.get(self, lambda: (self._render(), len(self._json)))
+
+    def _render(self) -> _RenderedText:
+        import yaml
+
+        text = yaml.dump(self.data, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=1 << 20)
+        return _RenderedText(SourceText(self.name, text))
+
+    def _field_of(self, span: Span) -> str:
+        """Return the path of the field that a span is in: `spec.rules[0].from`."""
+        steps: list[str] = []
+        node: Node | None = self.node()
+        while node is not None:
+            step, node = _child_around(node, span)
+            steps.append(step)
+        return "".join(steps).removeprefix(".")
+
+
+_RENDERINGS: Final[SizedCache[RenderedObject, _RenderedText]] = SizedCache(_MOST_RENDERED)
+
+
+def forget_renderings() -> None:
+    """Drop the texts of all objects. They are made again when somebody asks for a position."""
+    _RENDERINGS.clear()
+
+
+class UnlistedKind(RenderedObject):
+    """The origin of a document that stands for all objects of a kind, which were not read, and why.
+
+    With `beyond`, only those outside of this namespace were not.
+    """
+
+    __slots__ = ("beyond", "reason")
+
+    def __init__(self, name: str, data: Mapping[str, Any], reason: str, beyond: str | None = None) -> None:
+        super().__init__(f"{name} ({reason})", data)
+        self.reason = reason
+        self.beyond = beyond
+
+
+class OversizedObject(RenderedObject):
+    """The origin of a policy beyond a limit, of which only the short fields are kept. It is an error to read it."""
+
+    __slots__ = ("left_out", "problem")
+
+    def __init__(self, name: str, data: Mapping[str, Any], left_out: tuple[str, ...], problem: Diagnostic) -> None:
+        super().__init__(name, data)
+        self.left_out = left_out
+        self.problem = problem
+
+    def report(self, reporter: Reporter) -> None:
+        """Report the limit at each field of its spec that is left out; at its name where none is."""
+        for path in [("spec", field) for field in self.left_out] or [("metadata", "name")]:
+            span = self.node().nearest(*path).span
+            reporter.report(self.problem.code, self.problem.message, span, help=self.problem.help)
+
+
+@cache
+def _dumper() -> type[yaml.CSafeDumper]:
+    """Return what writes YAML 1.1 as kubectl reads it: a bare `y` or `n` is a boolean there, and `1e3` a number."""
+    import yaml
+
+    class Dumper(yaml.CSafeDumper):
+        pass
+
+    Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", regex(r"[yYnN]\Z"), list("yYnN"))
+    number_like = regex(r"[-+.]*[0-9].*\Z")  # asked after PyYAML's own, so that real numbers stay what they are
+    Dumper.add_implicit_resolver("tag:yaml.org,2002:float", number_like, list("-+.0123456789"))
+    return Dumper
+
+
+def _child_around(node: Node, span: Span) -> tuple[str, Node | None]:
+    """Return the step to the entry or item of a node that a span is in; None where it is in none."""
+    for key, value in node.items():
+        if _is_around(value, span) or _is_around(node.keys.get(key, value), span):
+            return f".{key}" if key.isidentifier() else f"[{key}]", value
+    for index, item in enumerate(node):
+        if _is_around(item, span):
+            return f"[{index}]", item
+    return "", None
+
+
+def _is_around(node: Node, span: Span) -> bool:
+    begins = (node.line, node.column) <= (span.line, span.column)
+    return begins and (span.end_line, span.end_column) <= (node.end_line, node.end_column)

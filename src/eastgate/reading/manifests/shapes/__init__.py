@@ -1,0 +1,40 @@
+"""One description of each resource, from which it is checked, served and documented."""
+
+from eastgate.reading.manifests.shapes.constraints import Cel, Constraint, all_of, constraint
+from eastgate.reading.manifests.shapes.shape import (
+    Anything,
+    Check,
+    Choice,
+    Field,
+    Flag,
+    ListOf,
+    MapOf,
+    Record,
+    Shape,
+    Text,
+    Whole,
+    check,
+    enumerated,
+    quoted,
+)
+
+__all__ = [
+    "Anything",
+    "Cel",
+    "Check",
+    "Choice",
+    "Constraint",
+    "Field",
+    "Flag",
+    "ListOf",
+    "MapOf",
+    "Record",
+    "Shape",
+    "Text",
+    "Whole",
+    "all_of",
+    "check",
+    "constraint",
+    "enumerated",
+    "quoted",
+]

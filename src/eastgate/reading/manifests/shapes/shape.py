@@ -1,0 +1,335 @@
+"""Shapes: what a resource looks like, as data.
+
+A dialect describes its resource once, as a tree of shapes. `check` compares a document with it and reports every
+difference at its place. A record may carry rules of its own; they see only records whose fields have the right
+types, and lists and mappings whose entries have them, so that no rule needs to check types. One wrong field does not
+hide what is wrong elsewhere. A rule that looks into the records inside of its own asks for their fields with `get`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Generic, TypeVar
+
+from eastgate.basics.diagnostics import Code, Reporter, did_you_mean
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests.findings import shown
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import codes
+
+C = TypeVar("C")
+Condition = Callable[[Mapping[str, object]], bool]
+
+
+@dataclass(slots=True)
+class Check(Generic[C]):
+    """One document under examination: where findings go, and what the dialect's own rules need to know."""
+
+    reporter: Reporter
+    context: C
+
+    def report(self, code: Code, message: str, at: Node | Span, *, help: str | None = None) -> None:  # noqa: A002
+        """Report a finding at a node or a span."""
+        self.reporter.report(code, message, at.span if isinstance(at, Node) else at, help=help)
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Generic[C]):
+    """A string; `rule` may look at it more closely. `served` is how long it may be for an API server (see `ListOf`)."""
+
+    what: str = "a string"
+    rule: Callable[[Node, Check[C]], None] | None = None
+    served: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number in a range; with `or_name`, or the name of one."""
+
+    minimum: int
+    maximum: int
+    code: Code = codes.OUT_OF_RANGE
+    what: str = "a number"
+    or_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of a few strings. `reasons` says of a value that one might expect, in capitals, why it is not allowed."""
+
+    options: tuple[str, ...]
+    code: Code = codes.NOT_A_CHOICE
+    any_case: bool = False
+    reasons: Mapping[str, tuple[Code, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """true or false."""
+
+    what: str = "true or false"
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(Generic[C]):
+    """A list of one shape; `rule` may look at the list as a whole.
+
+    `served` is how many entries an API server takes, whose work must be bounded; a file may hold any number.
+    """
+
+    item: Shape[C]
+    what: str = "a list"
+    rule: Callable[[Node, Check[C]], None] | None = None
+    served: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf(Generic[C]):
+    """A mapping with free keys, some of which may have a shape of their own. `served` is as in `ListOf`."""
+
+    value: Shape[C]
+    what: str = "a mapping"
+    rule: Callable[[Node, Check[C]], None] | None = None
+    known: Mapping[str, Shape[C]] = field(default_factory=dict)
+    served: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Not ours to check."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Generic[C]):
+    """One field of a record."""
+
+    shape: Shape[C]
+    required: bool = False
+    missing: Code = codes.MISSING_FIELD
+    help: str | None = None  # what to write where the field is missing, or has no value
+    about: str | None = None  # what it means: for CustomResourceDefinitions, editors and pages
+    refused: bool = False  # whether it is known, and an error whatever its value: a rule says so
+    needed: Condition | None = None  # whether it is required, depending on the fields beside it
+    when: Condition | None = None  # whether it is read at all, depending on the fields beside it
+    implied: bool = False  # whether a mapping that is absent is an empty one, in which something may be missing
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Generic[C]):
+    """A mapping with known fields.
+
+    `misspelt` names fields that people write for one that exists, and `advice` what to tell them where the right
+    name alone would not help; `foreign` names fields that do not belong here at all, with a code and a sentence
+    saying why. `otherwise` is what to tell people about any other field. `about` is what it means. `served` is what an
+    API server is told of it, where the fields depend on each other.
+    """
+
+    what: str
+    fields: Mapping[str, Field[C]]
+    rules: tuple[Callable[[Node, Check[C]], None], ...] = ()
+    misspelt: Mapping[str, str] = field(default_factory=dict)
+    advice: Mapping[str, str] = field(default_factory=dict)
+    foreign: Mapping[str, tuple[Code, str]] = field(default_factory=dict)
+    otherwise: str | None = None
+    about: str | None = None
+    served: Record[C] | None = None
+    shorthand: str | None = None  # what to write instead of a mere string, which stands for `{}`
+    counted: int = 6  # optional fields that an API server can refuse others beside: the alternatives double with each
+
+
+Shape = Text[C] | Whole | Choice | Flag | ListOf[C] | MapOf[C] | Anything | Record[C]
+
+
+def quoted(text: str) -> str:
+    """Quote a text for a sentence."""
+    return f"`{shown(text)}`" if text else '`""`'
+
+
+def enumerated(words: Sequence[str], last: str) -> str:
+    """Join words for a sentence: a, b and c."""
+    return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+
+
+def check(shape: Shape[C], node: Node, to: Check[C], at: Span | None = None) -> bool:
+    """Report every difference between a node and a shape. True where the node itself fits, and each entry of a list.
+
+    The fields of a record need not fit. `at` is where to point for what is missing in the node: its key, say.
+    """
+    if isinstance(shape, Anything):
+        return True
+    if node.value is None:
+        return _nothing(f"expected {_describe(shape)}, found nothing", node, to, "remove the entry, or write its value")
+    match shape:
+        case Text():
+            return _check_text(shape, node, to)
+        case Whole():
+            return _check_whole(shape, node, to)
+        case Choice():
+            return _check_choice(shape, node, to)
+        case Flag():
+            return isinstance(node.value, bool) or _wrong_type(shape, node, to, f"write {shape.what}, without quotes")
+        case ListOf():
+            return _check_list(shape, node, to)
+        case MapOf():
+            return _check_map(shape, node, to)
+        case Record():
+            return _check_record(shape, node, to, at or node.span)
+
+
+def _describe(shape: Shape[C]) -> str:
+    match shape:
+        case Choice(options):
+            return enumerated(options, "or")
+        case Anything():
+            return "a value"
+        case _:
+            return shape.what
+
+
+def _nothing(message: str, node: Node, to: Check[C], help: str) -> bool:  # noqa: A002
+    to.report(codes.NULL_VALUE, message, node, help=help)
+    return False
+
+
+def _wrong_type(shape: Shape[C], node: Node, to: Check[C], help: str) -> bool:  # noqa: A002
+    to.report(codes.WRONG_TYPE, f"expected {_describe(shape)}, found {node.kind}", node, help=help)
+    return False
+
+
+def _is_scalar(node: Node) -> bool:
+    return isinstance(node.value, str | bool | int | float)
+
+
+def _check_text(shape: Text[C], node: Node, to: Check[C]) -> bool:
+    if not isinstance(node.value, str):
+        literal = node.span.underlined.strip()
+        return _wrong_type(shape, node, to, f'quote it: "{literal}"' if _is_scalar(node) else f"write {shape.what}")
+    if shape.rule is not None:
+        shape.rule(node, to)
+    return True
+
+
+def _check_whole(shape: Whole, node: Node, to: Check[C]) -> bool:
+    way_out = f"write {shape.what} between {shape.minimum} and {shape.maximum}"
+    if isinstance(node.value, float):
+        to.report(codes.WRONG_TYPE, f"{node.value} is not a whole number", node, help=way_out)
+        return False
+    if isinstance(node.value, bool) or not isinstance(node.value, int):
+        is_digits = isinstance(node.value, str) and node.value.isascii() and node.value.isdigit()
+        return _wrong_type(shape, node, to, f"write {node.value} without quotes" if is_digits else way_out)
+    if not shape.minimum <= node.value <= shape.maximum:
+        message = f"{node.value} is not between {shape.minimum} and {shape.maximum}"
+        to.report(shape.code, message, node, help=way_out)
+    return True
+
+
+def _check_choice(shape: Choice, node: Node, to: Check[C]) -> bool:
+    if not isinstance(node.value, str):
+        return _wrong_type(shape, node, to, f"write {_describe(shape)}")
+    value = node.value
+    any_case = shape.any_case and value.isascii()  # or the Kelvin sign would be a K
+    if value in shape.options or (any_case and value.lower() in {option.lower() for option in shape.options}):
+        return True
+    near = did_you_mean(value, shape.options)
+    way_out = f"did you mean `{near}`?" if near else f"write {_describe(shape)}"
+    code, help_ = shape.reasons.get(value.upper(), (shape.code, way_out))
+    to.report(code, f"{quoted(value)} is not {_describe(shape)}", node, help=help_)
+    return False
+
+
+def _check_list(shape: ListOf[C], node: Node, to: Check[C]) -> bool:
+    if not isinstance(node.value, list):
+        return _wrong_type(shape, node, to, _as_a_list(shape, node))
+    fitting = [check(shape.item, item, to) for item in node]
+    if shape.rule is not None and all(fitting):
+        shape.rule(node, to)
+    return all(fitting)
+
+
+def _as_a_list(shape: ListOf[C], node: Node) -> str:
+    literal = node.span.underlined.strip()
+    if isinstance(shape.item, Record) and not isinstance(node.value, dict):
+        return f"write a list; the fields of each entry are {_fields(shape.item)}"
+    in_line = _is_scalar(node) or literal.startswith("{")
+    return f"write a list: [{shown(literal)}]" if in_line else "write a list: put `- ` before it"
+
+
+def _check_map(shape: MapOf[C], node: Node, to: Check[C]) -> bool:
+    if not isinstance(node.value, dict):
+        return _wrong_type(shape, node, to, "write key: value")
+    fitting = [
+        _nothing(f"`{shown(key)}` has no value", value, to, 'write "" if it is to be empty')
+        if value.value is None
+        else check(shape.known.get(key, shape.value), value, to)
+        for key, value in node.items()
+    ]
+    if shape.rule is not None and all(fitting):
+        shape.rule(node, to)
+    return all(fitting)
+
+
+def _check_record(shape: Record[C], node: Node, to: Check[C], at: Span) -> bool:
+    if not isinstance(node.value, dict):
+        message = f"{shape.what} is a mapping, not {node.kind}"
+        to.report(codes.WRONG_TYPE, message, node, help=_otherwise(shape))
+        return False
+    fits = True
+    for key, value in node.items():
+        if key not in shape.fields:
+            fits = _stranger(shape, node, key, to) and fits
+        elif value.value is None and not isinstance(shape.fields[key].shape, Anything):
+            fits = _nothing(f"`{key}` has no value", value, to, _fill(shape.fields[key], key))
+        else:
+            fits = check(shape.fields[key].shape, value, to, node.key_span(key)) and fits
+    for name, of in shape.fields.items():
+        if of.required and name not in node and not any(_meant(shape, key) == name for key, _ in node.items()):
+            to.report(of.missing, f"{shape.what} needs `{name}`", at, help=of.help or f"write `{name}`")
+            fits = False
+    if fits:
+        for rule in shape.rules:
+            rule(node, to)
+    return True
+
+
+def _fill(of: Field[C], key: str) -> str:
+    """Return what to do about a field without a value."""
+    return of.help or ("write its value" if of.required else f"leave `{key}` out, or write its value")
+
+
+def _fields(shape: Record[C]) -> str:
+    return ", ".join(f"`{name}`" for name in shape.fields)
+
+
+def _otherwise(shape: Record[C]) -> str:
+    return shape.otherwise or f"the fields here are {_fields(shape)}"
+
+
+def _meant(shape: Record[C], key: str) -> str | None:
+    """Return the field that somebody who wrote an unknown key most likely meant."""
+    if key in shape.fields or _negated(shape, key) is not None:
+        return None
+    return shape.misspelt.get(key) or did_you_mean(key, shape.fields)
+
+
+def _negated(shape: Record[C], key: str) -> str | None:
+    """Return the field that an unknown key negates. To suggest that field would turn the meaning round."""
+    positive = key.casefold().removeprefix("not")
+    fields = (name for name in shape.fields if name.casefold() == positive)
+    return next(fields, None) if positive != key.casefold() else None
+
+
+def _stranger(shape: Record[C], node: Node, key: str, to: Check[C]) -> bool:
+    if key in shape.foreign:
+        code, why = shape.foreign[key]
+        to.report(code, f"`{key}` does not belong in {shape.what}", node.key_span(key), help=why)
+        return True  # what else is written can still be judged
+    meant, negated = _meant(shape, key), _negated(shape, key)
+    help_ = shape.advice.get(key) or _otherwise(shape)
+    if negated is not None:
+        help_ = f"`{negated}` cannot be negated: write those that are meant"
+    elif meant is not None and key not in shape.advice:
+        help_ = f"did you mean `{meant}`?"
+    to.report(codes.UNKNOWN_FIELD, f"unknown field `{shown(key)}` in {shape.what}", node.key_span(key), help=help_)
+    return meant is None

@@ -1,0 +1,208 @@
+"""Watches manifests for changes, however an editor or a mount makes them.
+
+The kernel says in which folders something happened; looking at the files says whether that means anything. So it does
+not matter which events a way of saving makes: writing in place, renaming over, a new link to another folder as mounted
+ConfigMaps do. Folders are watched and not files, because a saved file is often a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import stat
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from dataclasses import field
+
+from watchfiles import awatch
+
+from eastgate.basics.records import dataclass
+from eastgate.basics.tasks import innermost
+from eastgate.reading.manifests.bounds import ANYWHERE, Bounds
+from eastgate.reading.manifests.files import SUFFIXES
+from eastgate.reading.manifests.kustomizations import FILES
+
+_STEP_MS = 5
+_DEBOUNCE_MS = 20
+_SETTLE_MS = 100
+_LOOK_AGAIN = 3.0
+_POLL = 0.5
+_MOST_LINKS = 40
+
+FileStamp = tuple[int, int, int, int, int]
+"""The device, inode, size and times of a file."""
+
+
+@dataclass(slots=True)
+class _Snapshot:
+    """The manifests as they are now, the names that events may have for them, the folders that are read, and those to
+    watch.
+    """
+
+    stamps: dict[str, FileStamp] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
+
+    def changed(self, since: _Snapshot, paths: Iterable[str] = ()) -> frozenset[str]:
+        """Return the manifests that differ from before, or that an event named.
+
+        One that came and went between two looks is in neither, and may have been read meanwhile.
+        """
+        differ = {
+            path for path in self.stamps.keys() | since.stamps.keys() if self.stamps.get(path) != since.stamps.get(path)
+        }
+        named = {self.names.get(path) or since.names.get(path) for path in paths}
+        fleeting = {path for path in paths if os.path.dirname(path) in self.read | since.read and _is_manifest(path)}
+        return frozenset(differ | fleeting | {path for path in named if path is not None})
+
+
+async def watch_changes(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    on_poll: Callable[[str], None] = lambda _: None,
+    poll_every: float = _POLL,
+    bounds: Callable[[], Bounds] = lambda: ANYWHERE,
+    since: Mapping[str, FileStamp] | None = None,
+) -> AsyncGenerator[frozenset[str], None]:
+    """Yield the manifests that changed, appeared or vanished, each time that any did. It never ends by itself.
+
+    Links that lead out of the bounds are watched, and nothing behind them. `on_poll` is called with the reason when the
+    kernel does not watch for us and the files are polled instead. `since` are the stamps of before they were read: what
+    changed from then on is told first.
+    """
+    roots = [os.path.abspath(path) for path in paths]
+    snapshot = await asyncio.to_thread(_take_snapshot, roots, bounds())
+    if since is not None and (missed := snapshot.changed(_Snapshot(dict(since)))):
+        yield missed
+    polling = False
+    while True:
+        try:
+            async with contextlib.aclosing(_kernel_events(snapshot.folders, poll_every if polling else None)) as events:
+                async for touched in events:
+                    now = await asyncio.to_thread(_take_snapshot, roots, bounds())
+                    changed, moved, snapshot = now.changed(snapshot, touched), now.folders != snapshot.folders, now
+                    if changed:
+                        yield changed
+                    if moved:
+                        break
+        except FileNotFoundError:  # a folder that went since we looked is not a refusal
+            await asyncio.sleep(_STEP_MS / 1000)
+        except Exception as error:  # whatever the library raises: names that are no UTF-8, too many folders
+            if polling:
+                raise
+            polling = True
+            on_poll(str(innermost(error)))
+
+
+async def _kernel_events(folders: set[str], poll_every: float | None) -> AsyncGenerator[set[str], None]:
+    """Yield the paths that the kernel names. An empty set means that it is time to look, named or not."""
+    if poll_every is not None:
+        while True:
+            await asyncio.sleep(poll_every)
+            yield set()
+    began, looked = time.monotonic(), 0.0
+    watching = awatch(
+        *sorted(folders),
+        watch_filter=None,
+        step=_STEP_MS,
+        debounce=_DEBOUNCE_MS,
+        rust_timeout=_SETTLE_MS,
+        yield_on_timeout=True,
+        recursive=False,
+    )
+    async with contextlib.aclosing(watching):
+        async for events in watching:
+            now = time.monotonic()
+            # At first, for what happened before the kernel watched; later, for file systems that tell nothing.
+            if events or now - looked > _LOOK_AGAIN or now - began < 3 * _SETTLE_MS / 1000:
+                looked = now
+                yield {path for _, path in events}
+
+
+def stamps(paths: Iterable[str | os.PathLike[str]], bounds: Bounds) -> dict[str, FileStamp]:
+    """Return a stamp for each manifest, which differs once the file was changed."""
+    return _take_snapshot([os.path.abspath(path) for path in paths], bounds).stamps
+
+
+def _take_snapshot(roots: list[str], bounds: Bounds = ANYWHERE) -> _Snapshot:
+    snapshot = _Snapshot()
+    for root in roots:
+        _follow(root, snapshot)
+        if os.path.isdir(root):
+            _walk(root, snapshot, frozenset(), bounds)
+        else:
+            _stamp(root, snapshot)
+    return snapshot
+
+
+def _walk(folder: str, snapshot: _Snapshot, above: frozenset[tuple[int, int]], bounds: Bounds) -> None:
+    try:
+        status = os.stat(folder)
+        entries = sorted(os.listdir(folder))
+    except OSError:
+        return
+    identity = (status.st_dev, status.st_ino)
+    if identity in above:
+        return
+    snapshot.folders.add(folder)
+    snapshot.read.add(folder)
+    for entry in entries:
+        path = os.path.join(folder, entry)
+        if entry.startswith("."):
+            continue
+        if os.path.islink(path):
+            if not bounds.hold(path):
+                _stamp_link(path, snapshot)
+                continue
+            _follow(path, snapshot)
+        if os.path.isdir(path):
+            _walk(path, snapshot, above | {identity}, bounds)
+        elif _is_manifest(path):
+            _stamp(path, snapshot)
+
+
+def _is_manifest(path: str) -> bool:
+    entry = os.path.basename(path)
+    return not entry.startswith(".") and (entry.lower().endswith(SUFFIXES) or entry in FILES)
+
+
+def _stamp(path: str, snapshot: _Snapshot) -> None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return
+    if not stat.S_ISDIR(status.st_mode):  # a pipe is a finding, which comes and goes with it
+        snapshot.names[path] = path
+        snapshot.names[os.path.realpath(path)] = path
+        snapshot.stamps[path] = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _stamp_link(path: str, snapshot: _Snapshot) -> None:
+    """Watch a link that is not followed: it comes and goes as a finding does."""
+    with contextlib.suppress(OSError):
+        status = os.lstat(path)
+        snapshot.names[path] = path
+        snapshot.stamps[path] = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _follow(path: str, snapshot: _Snapshot) -> None:
+    """Watch the folder of each link on the way to a path, and of its end: any of them may be replaced."""
+    for _ in range(_MOST_LINKS):
+        snapshot.folders.add(_nearest(os.path.dirname(path)))
+        link = path
+        while link != os.path.dirname(link) and not os.path.islink(link):
+            link = os.path.dirname(link)
+        if not os.path.islink(link):
+            return
+        above = os.path.dirname(link)
+        snapshot.folders.add(above)
+        path = os.path.normpath(os.path.join(above, os.readlink(link), os.path.relpath(path, link)))
+
+
+def _nearest(folder: str) -> str:
+    """Return the folder, or the first above it that exists."""
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    return folder

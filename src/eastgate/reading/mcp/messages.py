@@ -1,0 +1,140 @@
+"""JSON-RPC messages of the Model Context Protocol, as strictly as a decision about them needs.
+
+`messages.lua` reads them the same way inside Envoy.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
+from eastgate.reading.mcp.problems import BadMessage, MessageProblem
+from eastgate.reading.mcp.strict_json import MAX_BYTES, MAX_DEPTH, Json, decode_text, read_json
+
+MAX_MESSAGES = 64
+"""The most messages in a batch."""
+
+METHODS = frozenset((
+    "completion/complete", "elicitation/create", "initialize", "logging/setLevel", "ping", "prompts/get",
+    "prompts/list", "resources/list", "resources/read", "resources/subscribe", "resources/templates/list",
+    "resources/unsubscribe", "roots/list", "sampling/createMessage", "server/discover", "subscriptions/listen",
+    "tasks/cancel", "tasks/get", "tasks/list", "tasks/result", "tasks/update", "tools/call", "tools/list",
+    "notifications/cancelled", "notifications/elicitation/complete", "notifications/initialized",
+    "notifications/message", "notifications/progress", "notifications/prompts/list_changed",
+    "notifications/resources/list_changed", "notifications/resources/updated", "notifications/roots/list_changed",
+    "notifications/subscriptions/acknowledged", "notifications/tasks/status", "notifications/tools/list_changed",
+))  # fmt: skip
+"""The methods of all versions of the protocol."""
+
+NAMED = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "resources/subscribe": "uri",
+    "resources/unsubscribe": "uri",
+}
+"""The member of `params` that says what a method is about."""
+
+_MEMBERS = frozenset(("jsonrpc", "id", "method", "params", "result", "error"))
+_PARAMS = frozenset(("name", "uri", "arguments", "_meta"))
+_SPELLINGS = frozenset(method.lower() for method in METHODS)
+_VISIBLE = regex(r"[\x21-\x7e]++")
+_CONTROL = regex(r"[\x00-\x1f\x7f-\x9f]")
+
+
+class MessageKind(StrEnum):
+    """What a message is."""
+
+    REQUEST = "request"
+    NOTIFICATION = "notification"
+    RESPONSE = "response"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message. `name` is the tool or prompt that it names, or the URI of its resource. A response has no method."""
+
+    method: str | None
+    name: str | None
+    id: str | int | None
+    kind: MessageKind
+
+
+def read_messages(
+    body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, max_messages: int = MAX_MESSAGES
+) -> tuple[Message, ...]:
+    """Read the messages in the body of a request: one, or those of a batch. Raise `BadMessage` where in doubt."""
+    value = read_json(decode_text(body, max_bytes), max_depth)
+    if isinstance(value, dict):
+        return (read_message(value),)
+    if not isinstance(value, list):
+        raise BadMessage(MessageProblem.NOT_A_MESSAGE)
+    if not value:
+        raise BadMessage(MessageProblem.EMPTY_BATCH)
+    if len(value) > max_messages:
+        raise BadMessage(MessageProblem.TOO_MANY)
+    return tuple(map(read_message, value))
+
+
+def read_message(value: Json) -> Message:
+    """Read a message from JSON that was read strictly."""
+    if not isinstance(value, dict):
+        raise BadMessage(MessageProblem.NOT_A_MESSAGE)
+    _refuse_lookalikes(value, _MEMBERS)
+    if value.get("jsonrpc") != "2.0":
+        raise BadMessage(MessageProblem.VERSION)
+    if "method" not in value:
+        return _read_response(value)
+    if "result" in value or "error" in value:
+        raise BadMessage(MessageProblem.AMBIGUOUS_KIND)
+    method = _read_method(value["method"])
+    name = _read_name(method, value.get("params"))
+    if "id" not in value:
+        return Message(method, name, None, MessageKind.NOTIFICATION)
+    return Message(method, name, _read_id(value["id"]), MessageKind.REQUEST)
+
+
+def _refuse_lookalikes(members: dict[str, Json], known: frozenset[str]) -> None:
+    """Refuse keys that some readers take for a known one, and those that no version of the protocol could have."""
+    for key in members:
+        if key not in known and (key.lower() in known or not _VISIBLE.fullmatch(key)):
+            raise BadMessage(MessageProblem.LOOKALIKE_KEY)
+
+
+def _read_response(value: dict[str, Json]) -> Message:
+    if ("result" in value) is ("error" in value):
+        raise BadMessage(MessageProblem.AMBIGUOUS_KIND if "result" in value else MessageProblem.NOT_A_MESSAGE)
+    identifier = value.get("id")
+    if identifier is None and "id" in value and "error" in value:
+        return Message(None, None, None, MessageKind.RESPONSE)
+    return Message(None, None, _read_id(identifier), MessageKind.RESPONSE)
+
+
+def _read_id(value: Json) -> str | int:
+    if isinstance(value, str) or type(value) is int:
+        return value
+    raise BadMessage(MessageProblem.ID)
+
+
+def _read_method(value: Json) -> str:
+    """Return a method. Servers that are lenient about spelling would take `Tools/Call` for `tools/call`."""
+    if not isinstance(value, str):
+        raise BadMessage(MessageProblem.METHOD)
+    if value not in METHODS and (value.lower() in _SPELLINGS or not _VISIBLE.fullmatch(value)):
+        raise BadMessage(MessageProblem.METHOD)
+    return value
+
+
+def _read_name(method: str, params: Json) -> str | None:
+    if isinstance(params, dict):
+        _refuse_lookalikes(params, _PARAMS)
+    elif params is not None:
+        raise BadMessage(MessageProblem.PARAMS)
+    member = NAMED.get(method)
+    if member is None:
+        return None
+    name = params.get(member) if params else None
+    if not isinstance(name, str) or not name or _CONTROL.search(name):
+        raise BadMessage(MessageProblem.NAME)
+    return name

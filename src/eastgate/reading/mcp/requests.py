@@ -1,0 +1,36 @@
+"""HTTP requests to an MCP server: what they carry, if that is certain. `requests.lua` does the same inside Envoy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eastgate.reading.mcp.headers import agrees, media_type
+from eastgate.reading.mcp.messages import Message, read_messages
+from eastgate.reading.mcp.problems import BadMessage, MessageProblem
+from eastgate.reading.mcp.strict_json import MAX_BYTES
+
+OVERRIDES = ("x-http-method", "x-http-method-override", "x-method-override")
+"""Headers by which some servers take another method than that of the request."""
+
+
+def read_request(
+    method: str, headers: Iterable[tuple[str, str]], body: bytes, *, max_bytes: int = MAX_BYTES
+) -> tuple[Message, ...]:
+    """Return the messages of a request; none for GET and DELETE. Raise `BadMessage` where in doubt."""
+    fields = [(name.lower(), value) for name, value in headers]
+    names = [name for name, _ in fields]
+    if method not in ("POST", "GET", "DELETE") or not set(OVERRIDES).isdisjoint(names):
+        raise BadMessage(MessageProblem.HTTP_METHOD)
+    if "content-encoding" in names:
+        raise BadMessage(MessageProblem.CONTENT_ENCODING)
+    messages: tuple[Message, ...] = ()
+    if method == "POST":
+        types = [media_type(value) for name, value in fields if name == "content-type"]
+        if types != ["application/json"]:
+            raise BadMessage(MessageProblem.CONTENT_TYPE)
+        messages = read_messages(body, max_bytes=max_bytes)
+    elif body:
+        raise BadMessage(MessageProblem.UNEXPECTED_BODY)
+    if not agrees(messages, fields):
+        raise BadMessage(MessageProblem.HEADERS)
+    return messages

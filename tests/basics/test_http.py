@@ -1,0 +1,176 @@
+"""The HTTP client: what it sends, whom it asks, and what it does not take for a response."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email.message import Message
+from http.client import parse_headers
+
+import pytest
+
+from eastgate.basics.http import Failure, HttpClient, HttpResponse, RequestFailed
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Peer:
+    """Answers each connection with the next of `replies`, and keeps the request lines and headers that came."""
+
+    def __init__(self, listener: socket.socket, *replies: bytes) -> None:
+        self.listener = listener
+        self.replies = replies
+        self.lines: list[str] = []
+        self.headers: list[Message] = []
+
+    def serve(self) -> None:
+        for reply in self.replies:
+            connection, _ = self.listener.accept()
+            with connection, connection.makefile("rb") as stream:
+                self.lines.append(stream.readline().decode().strip())
+                self.headers.append(parse_headers(stream))
+                connection.sendall(reply)
+
+
+@contextmanager
+def peer(*replies: bytes, family: socket.AddressFamily = socket.AF_INET) -> Iterator[tuple[Peer, str]]:
+    host = "127.0.0.1" if family is socket.AF_INET else "::1"
+    with socket.socket(family) as listener:
+        listener.bind((host, 0))
+        listener.listen()
+        running = Peer(listener, *replies)
+        thread = threading.Thread(target=running.serve)
+        thread.start()
+        port = listener.getsockname()[1]
+        yield running, f"127.0.0.1:{port}" if family is socket.AF_INET else f"[::1]:{port}"
+        thread.join(10)
+
+
+def failure(send: Callable[[], HttpResponse]) -> Failure:
+    with pytest.raises(RequestFailed) as failed:
+        send()
+    return failed.value.failure
+
+
+def test_a_header_replaces_one_that_is_spelled_in_other_cases() -> None:
+    client = HttpClient(5)
+    with peer(OK) as (server, address):
+        sent = {"Authorization": "Bearer secret", "authorization": "Bearer other", "accept-encoding": "br"}
+        assert client.request("GET", f"http://{address}/a?b#c", sent).body == b"ok"
+    [headers] = server.headers
+    assert server.lines == ["GET /a?b HTTP/1.1"]
+    assert headers.get_all("Authorization") == ["Bearer other"]
+    assert headers.get_all("Accept-Encoding") == ["br"]
+    assert headers.get_all("Host") == [address]
+
+
+def test_a_server_has_an_address_of_six_parts_too() -> None:
+    if not socket.has_ipv6:
+        pytest.skip("this machine has no IPv6")
+    try:
+        with peer(OK, family=socket.AF_INET6) as (server, address):
+            assert HttpClient(5).request("GET", f"http://{address}/", {}).status == 200
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    assert server.headers[0]["Host"] == address
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nok",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\nok",
+        b"HTTP/1.1 2",
+        b"",
+        b"SSH-2.0-OpenSSH\r\n",
+    ],
+)
+def test_half_a_response_is_none(reply: bytes) -> None:
+    with peer(reply) as (_, address):
+        assert failure(lambda: HttpClient(5).request("GET", f"http://{address}/", {})) is Failure.BROKEN
+
+
+def test_a_compressed_body_stays_compressed() -> None:
+    reply = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok"
+    with peer(reply) as (_, address):
+        assert HttpClient(5).request("GET", f"http://{address}/", {}).body == b"ok"
+
+
+@pytest.mark.parametrize(
+    "location", ["http://user@ADDRESS/", "https://ADDRESS/", "http://[/", "/a b", "ftp://ADDRESS/"]
+)
+def test_a_redirect_to_anything_but_the_same_server_is_not_followed(location: str) -> None:
+    client = HttpClient(5)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        reply = f"HTTP/1.1 302 Found\r\nLocation: {location.replace('ADDRESS', address)}\r\n\r\n".encode()
+        thread = threading.Thread(target=Peer(listener, reply).serve)
+        thread.start()
+        assert failure(lambda: client.request("GET", f"http://{address}/", {})) is Failure.ELSEWHERE
+        thread.join(10)
+
+
+def test_only_a_get_follows_a_redirect() -> None:
+    reply = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /there\r\n\r\n"
+    with peer(reply) as (server, address):
+        send = lambda: HttpClient(5).request("POST", f"http://{address}/", {}, b"secret")  # noqa: E731
+        assert failure(send) is Failure.ELSEWHERE
+    assert server.lines == ["POST / HTTP/1.1"]
+
+
+def test_an_error_that_asks_to_be_retried_is_a_response() -> None:
+    with peer(b"HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n") as (server, address):
+        assert HttpClient(5).request("GET", f"http://{address}/", {}).status == 503
+    assert len(server.lines) == 1
+
+
+def test_a_proxy_sees_no_more_than_the_name_of_an_https_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with peer(b"HTTP/1.1 403 Forbidden\r\n\r\n") as (proxy, address):
+        monkeypatch.setenv("https_proxy", f"http://me:pass@{address}")
+        client = HttpClient(5, proxy_https=True)
+        assert failure(lambda: client.request("GET", "https://127.0.0.2:1/secret", {})) is Failure.UNREACHABLE
+    assert [line.rpartition(" ")[0] for line in proxy.lines] == ["CONNECT 127.0.0.2:1"]
+    assert proxy.headers[0]["Proxy-Authorization"] == "Basic bWU6cGFzcw=="
+
+
+@pytest.mark.parametrize("bypassed", [True, False])
+def test_a_proxy_is_used_only_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch, bypassed: bool) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1" if bypassed else "")
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(10)
+        hangs_up = threading.Thread(target=lambda: listener.accept()[0].close())
+        hangs_up.start()
+        client = HttpClient(5, ssl.create_default_context(), proxy_https=bypassed)
+        with pytest.raises(RequestFailed) as failed:
+            client.request("GET", f"https://127.0.0.1:{listener.getsockname()[1]}/", {})
+        hangs_up.join(10)
+    assert not isinstance(failed.value.cause, ConnectionRefusedError), "a proxy was asked"
+
+
+def test_a_server_that_closes_without_saying_so_is_asked_again_on_a_new_connection() -> None:
+    """HTTP/1.1 lets a server that was told `Connection: close` leave that out of its answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            ends = []
+            for _ in range(3):
+                end, _ = listener.accept()
+                end.recv(65536)
+                end.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                ends.append(end)  # open still: only what is sent on another connection is answered
+            for end in ends:
+                end.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        client = HttpClient(5)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        assert [client.request("GET", url, {}).body for _ in range(3)] == [b"ok"] * 3
+        thread.join()

@@ -1,0 +1,111 @@
+"""What a running mesh does with policies that cannot be read, and says of what is not read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from tests.local.running import EASTGATE, SHOP, Event, Up, up
+from tests.patience import PATIENCE
+
+BAD = """\
+apiVersion: gateway.networking.x-k8s.io/v1alpha2
+kind: AuthorizationPolicy
+metadata: {name: from-prometheus, namespace: shop}
+spec:
+  targetRefs: [{kind: Pod, selector: {matchLabels: {app: cart}}}]
+
+  action: ALOW
+  rules: [{authorizationSource: {serviceAccounts: [monitoring/prometheus]}}]
+"""
+UNREAD = """\
+---
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: {name: one, namespace: shop}
+spec: {endpointSelector: {matchLabels: {app: payments}}}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: two, namespace: shop}
+spec: {podSelector: {matchLabels: {app: payments}}, ingress: [{from: [{podSelector: {}}]}]}
+---
+apiVersion: authorino.kuadrant.io/v1beta3
+kind: AuthConfig
+metadata: {name: three, namespace: shop}
+spec: {hosts: [cart], authorization: {nobody: {patternMatching: {patterns: [{predicate: "false"}]}}}}
+"""
+KYVERNO = "---\napiVersion: envoy.kyverno.io/v1alpha1\nkind: AuthorizationPolicy\nmetadata: {name: one}\n"
+WEB_TO_CART = ("--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080")
+CART_TO_PAYMENTS = (
+    "--from",
+    "sa:shop/cart",
+    "--to",
+    "pod:shop/payments",
+    "--port",
+    "8443",
+    "--method",
+    "POST",
+    "/v1/charges",
+)
+
+
+def called(mesh: Up, *words: str) -> Event:
+    done = subprocess.run(
+        [*EASTGATE, "call", "--name", mesh.name, "-o", "json", *words], capture_output=True, text=True, check=False
+    )
+    told: Event = json.loads(done.stdout)
+    assert all(one["agrees"] for one in told["calls"])
+    return told
+
+
+def events(mesh: Up) -> list[Event]:
+    return [json.loads(line) for line in mesh.lines]
+
+
+def test_a_policy_that_never_was_good_closes_what_it_targets_until_it_is(tmp_path: Path) -> None:
+    with up(tmp_path, name="closing", more=BAD + UNREAD) as mesh:
+        closed = [one for one in events(mesh) if one["event"] == "notEnforced"]
+        assert {one["workload"] for one in closed} == {"shop/cart"}
+        assert {one["port"] for one in closed} == {8080, 9090}
+        assert all(one["policies"] == ["AuthorizationPolicy/shop/from-prometheus"] for one in closed)
+        told = [one["message"] for one in events(mesh) if one["event"] == "noted"]
+        assert "not considered: 1 CiliumNetworkPolicy: manifests/more.yaml:10" in told
+        assert not [message for message in told if "NetworkPolicy/shop/two" in message], "the mesh enforces it"
+        authorino = "an AuthConfig is for the proxies that ask Authorino, and not enforced by these: "
+        assert f"{authorino}AuthConfig/shop/three" in told
+
+        assert called(mesh, *WEB_TO_CART)["verdict"] == "deny"
+        paid = called(mesh, *CART_TO_PAYMENTS)
+        assert paid["verdict"] == "allow"
+        assert [one["kind"] for one in paid["calls"][0]["engine"]["unconsidered"]] == ["CiliumNetworkPolicy"]
+
+        mesh.edit("more.yaml", "ALOW", "ALLOW")
+        mesh.until("enforced")
+        assert called(mesh, *WEB_TO_CART)["verdict"] == "allow"
+
+        # now there is a good version: it stays, and what else is saved is enforced
+        mesh.edit("more.yaml", "ALLOW", "DNY")
+        mesh.until("broken")
+        mesh.edit("policies.yaml", "ports: [8443]", "ports: [8444]")
+        mesh.until("enforced")
+        assert called(mesh, *WEB_TO_CART)["verdict"] == "allow"
+        assert called(mesh, *CART_TO_PAYMENTS)["verdict"] == "deny"
+
+
+def started(folder: Path, more: str, *options: str) -> tuple[int, str]:
+    """Start what cannot be started; gives the exit status and what was said."""
+    (folder / "more.yaml").write_text(more)
+    command = [*EASTGATE, "up", "-f", str(SHOP), "-f", str(folder / "more.yaml"), "--name", "none", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return done.returncode, done.stderr
+
+
+def test_nothing_starts_with_errors_if_that_is_wanted_or_with_what_nobody_can_locate(tmp_path: Path) -> None:
+    status, said = started(tmp_path, BAD, "--strict")
+    assert (status, "EG2013" in said) == (2, True)
+    status, said = started(tmp_path, KYVERNO)
+    assert (status, "error[EG0121]" in said) == (2, True)
+    status, said = started(tmp_path, UNREAD, "--unread", "error")
+    assert (status, "error[EG0121]" in said) == (2, True)
