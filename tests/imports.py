@@ -14,12 +14,12 @@ class PackagesContract(Contract):
     root = fields.StringField()
     may_import = fields.ListField(subfield=fields.StringField())
 
-    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002
         """Compare the imports of the source with the table."""
         root = str(self.root)
         allowed: dict[str, set[str]] = {}
-        for line in map(str, self.may_import):
-            package, _, others = line.partition("->")
+        for line in list(self.may_import):  # type: ignore[call-overload]  # a field stands for its value
+            package, _, others = str(line).partition("->")
             allowed[package.strip()] = set(others.split())
         used: dict[tuple[str, str], list[str]] = {}
         for importer in graph.modules:
