@@ -6,10 +6,13 @@ READY := $(VENV)/.ready
 # Many tests wait for proxies: with one worker more than there are processors, others run meanwhile.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
+# What `make soak` runs.
+SOAK ?= generated fuzz spire authorino kuadrant istio expressions netpol
+
 # Tests start hundreds of commands: each would compile its modules anew where the environment forbids writing them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test tables quick mutants soak fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs clean
+.PHONY: demo test tables quick mutants soak generated fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -22,9 +25,10 @@ demo: $(READY)  ## a tour of a small shop and one of agents and their tools, thr
 	@echo
 	@$(BIN)/python examples/agents/tour.py
 
-test: $(READY)  ## everything that CI runs
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint tables
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered
+test: $(READY)  ## everything that CI runs; programs that are built from source are built meanwhile, for the tests at the end
+	@$(BIN)/python -m tests.programs & builder=$$!; trap "kill $$builder 2>/dev/null" EXIT; \
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint tables && \
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term:skip-covered
 
 tables: $(READY)  ## the decision tables of the conformance suites and of the examples
 	@$(BIN)/eastgate test conformance examples
@@ -45,8 +49,11 @@ fmt: $(READY)  ## put the code into the one style
 mutants: $(READY)  ## small errors in the code that decides, one at a time: which does no test notice? MUTANTS_ARGS="engine --sample 300"
 	@$(BIN)/python -m tests.mutants $(or $(MUTANTS_ARGS),engine)
 
-soak: $(READY)  ## generated tests with new examples, ten times as many: what `make test` does not draw; SOAK_ARGS="tests/convert"
-	@$(BIN)/python -m pytest --soak 10 -n $(WORKERS) --dist worksteal $(SOAK_ARGS)
+soak:  ## what takes too long for `make test`: generated tests in full, `make fuzz`, and programs of others; SOAK="generated istio"
+	@$(MAKE) --no-print-directory --keep-going $(SOAK)
+
+generated: $(READY)  ## generated tests with new examples, ten times as many as they ask for; GENERATED_ARGS="tests/convert"
+	@$(BIN)/python -m pytest --soak 10 -n $(WORKERS) $(GENERATED_ARGS)
 
 fuzz: $(READY)  ## look for differences between the engine and real Envoys; FUZZ_ARGS="--seconds 600 --seed 1"
 	@$(BIN)/python -m tests.differential $(FUZZ_ARGS)
@@ -55,7 +62,7 @@ spire: $(READY)  ## the Workload API of a real SPIRE, which is built first; need
 	@$(BIN)/python -m pytest -m spire tests/control/identity
 
 apiserver: $(READY)  ## only what needs a real Kubernetes API server; `make test` runs it too
-	@$(BIN)/python -m pytest -m apiserver -n $(WORKERS) --dist worksteal tests
+	@$(BIN)/python -m pytest -m apiserver -n $(WORKERS) tests
 
 authorino: $(READY)  ## every AuthPolicy and AuthConfig row, what is converted, and AuthConfigs of its documentation, on a real Authorino, built first; needs go
 	@$(BIN)/python -m tests.authorino

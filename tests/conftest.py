@@ -1,5 +1,5 @@
 """How tests run: generated ones with the same examples on every machine, unless they explore (`--soak`); which are
-quick; what coverage looks at; and real servers.
+quick; what coverage looks at; in which order; and real servers.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests import quick, tracing
+from tests import missing, order, quick, tracing
 from tests.programs import ApiServer, ControllerManager
-from tests.programs.building import NO_NGINX, are_missing
+from tests.programs.building import are_missing
 
-_NO_API_SERVER = "no API server: install Go or set KUBEBUILDER_ASSETS"
+_NO_API_SERVER = missing.lacks("a Kubernetes API server", "install Go to build it, or set KUBEBUILDER_ASSETS")
 _PROGRAMS = {"apiserver", "authorino", "expressions", "istio", "kuadrant", "netpol", "real", "spire"}
 
 # A shared machine may stand still for a while, so no single example is held to a deadline.
@@ -38,6 +38,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     quick.watch()
+    config.pluginmanager.register(order)
+    config.pluginmanager.register(missing)
     if config.getoption("--soak"):
         settings.load_profile("explore")
 
@@ -49,13 +51,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("apiserver") is not None and _is_without_api_server():
             item.add_marker(pytest.mark.skip(reason=_NO_API_SERVER))
     if config.getoption("--quick"):
-        _choose(config, items, lambda item: not any(map(item.get_closest_marker, ("real", "slow", "apiserver"))))
-        for item in items:
-            quick.fewer_examples(getattr(item, "obj", None))
+        _choose(config, items, quick.is_quick)
     if times := config.getoption("--soak"):
         _choose(config, items, lambda item: quick.settings_of(getattr(item, "obj", None)) is not None)
         for item in items:
             quick.more_examples(getattr(item, "obj", None), times)
+        return
+    for item in items:
+        quick.fewer_examples(
+            getattr(item, "obj", None), quick.EXAMPLES if config.getoption("--quick") else quick.MOST_EXAMPLES
+        )
 
 
 def _choose(config: pytest.Config, items: list[pytest.Item], is_chosen: Callable[[pytest.Item], bool]) -> None:
@@ -65,7 +70,7 @@ def _choose(config: pytest.Config, items: list[pytest.Item], is_chosen: Callable
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    with _guarded(item):
+    with _guarded(item), _covered(item):
         return (yield)
 
 
@@ -75,18 +80,14 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    with _covered(item):
+        return (yield)
+
+
 def _is_without_api_server() -> bool:
     return not os.environ.get("CI") and are_missing("etcd", "kube-apiserver", "kubectl")
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped = terminalreporter.getreports("skipped")
-    without = {NO_NGINX: [report for report in skipped if NO_NGINX in str(report.longrepr)]}
-    if _is_without_api_server():
-        without[_NO_API_SERVER] = [report for report in skipped if "apiserver" in report.keywords]
-    for why, reports in without.items():
-        if reports:
-            terminalreporter.write_sep("=", f"{len(reports)} tests skipped: {why}", yellow=True, bold=True)
 
 
 def _guarded(item: pytest.Item) -> AbstractContextManager[None]:
@@ -95,9 +96,17 @@ def _guarded(item: pytest.Item) -> AbstractContextManager[None]:
 
 
 def _traced(item: pytest.Item) -> AbstractContextManager[None]:
-    if item.get_closest_marker("untraced") is not None:
-        return tracing.without_tracing()
-    return tracing.trace_some_examples(getattr(item, "obj", None))
+    if _is_covered(item):
+        return tracing.trace_some_examples(getattr(item, "obj", None))
+    return tracing.without_tracing()
+
+
+def _covered(item: pytest.Item) -> AbstractContextManager[None]:
+    return nullcontext() if _is_covered(item) else tracing.without_tracing()
+
+
+def _is_covered(item: pytest.Item) -> bool:
+    return quick.is_quick(item) and item.get_closest_marker("untraced") is None
 
 
 @pytest.fixture(scope="session")

@@ -13,12 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 __all__ = [
     "EXAMPLES",
+    "MOST_EXAMPLES",
     "fewer_examples",
     "give_settings",
+    "is_quick",
     "mark_of",
     "more_examples",
     "settings_of",
@@ -84,6 +87,9 @@ SLOW = (
 EXAMPLES = 10
 """How many examples a generated test looks at in a quick run."""
 
+MOST_EXAMPLES = 200
+"""How many it looks at in any other run, at most: `make soak` draws as many as it asks for, and more."""
+
 _STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "subprocess.Popen"}
 
 _SETTINGS = "_hypothesis_internal_use_settings"
@@ -135,11 +141,16 @@ def _is_here(address: object) -> bool:
         return host == "localhost"
 
 
-def fewer_examples(test: object) -> None:
-    """Have a generated test look at a few examples, also where it asks for more of them itself."""
+def is_quick(item: pytest.Item) -> bool:
+    """Tell whether a test is quick, by its markers."""
+    return not any(map(item.get_closest_marker, ("real", "slow", "apiserver")))
+
+
+def fewer_examples(test: object, most: int = EXAMPLES) -> None:
+    """Have a generated test look at so many examples at most, also where it asks for more of them itself."""
     own = settings_of(test)
-    if own is not None and own.max_examples > EXAMPLES:
-        give_settings(test, settings(own, max_examples=EXAMPLES))
+    if own is not None and own.max_examples > most:
+        give_settings(test, settings(own, max_examples=most))
 
 
 def more_examples(test: object, times: int) -> None:

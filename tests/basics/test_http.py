@@ -13,6 +13,7 @@ from http.client import parse_headers
 import pytest
 
 from eastgate.basics.http import Failure, HttpClient, HttpResponse, RequestFailed
+from tests.missing import lacks
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -69,12 +70,12 @@ def test_a_header_replaces_one_that_is_spelled_in_other_cases() -> None:
 
 def test_a_server_has_an_address_of_six_parts_too() -> None:
     if not socket.has_ipv6:
-        pytest.skip("this machine has no IPv6")
+        pytest.skip(lacks("IPv6", "let loopback have ::1"))
     try:
         with peer(OK, family=socket.AF_INET6) as (server, address):
             assert HttpClient(5).request("GET", f"http://{address}/", {}).status == 200
     except OSError:
-        pytest.skip("this machine has no IPv6")
+        pytest.skip(lacks("IPv6", "let loopback have ::1"))
     assert server.headers[0]["Host"] == address
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import yaml
 
+from tests.missing import give_up
 from tests.programs import find
-from tests.programs.building import are_missing, give_up
+from tests.programs.building import are_missing
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "chart" / "eastgate"
@@ -27,7 +28,7 @@ Object = dict[str, Any]
 def helm_program() -> Path:
     """Return where Helm is. Without Go, and where it is not installed, the test is skipped."""
     if are_missing("helm"):
-        give_up("Helm is not installed, and needs Go to be built")
+        give_up("Helm", "install it, or Go to build it")
     return find("helm")
 
 

@@ -15,15 +15,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
+
+from tests.missing import give_up
 
 _LISTS = Path(__file__).with_name("go")
 _SECONDS = 2400
 _TRIES = 4  # modules come over a network, which may fail for a moment
 _PAUSE_SECONDS = 20
-NO_NGINX = "there is no nginx on this machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +80,6 @@ def are_missing(*names: str) -> bool:
     )
 
 
-def give_up(why: str) -> NoReturn:
-    """End a test that cannot have what it needs: in CI it fails, elsewhere it is skipped."""
-    if os.environ.get("CI"):
-        pytest.fail(why)
-    pytest.skip(why)
-
-
 def _installed(name: str, program: Program) -> Path | None:
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     given = shutil.which(name, path=assets) if assets else None
@@ -118,10 +111,9 @@ def _build(name: str, program: Program, folder: Path) -> None:
     needed = ("go", "gcc") if program.with_c else ("go",)
     missing = [tool for tool in needed if shutil.which(tool) is None]
     if missing:
-        explanation = f"building {name} needs {' and '.join(missing)}"
         if program.any_version:
-            give_up(explanation)
-        pytest.fail(explanation)
+            give_up(name, f"install it, or {' and '.join(missing)} to build it")
+        pytest.fail(f"building {name} needs {' and '.join(missing)}")
     source = folder / "source"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(_LISTS / program.folder, source)

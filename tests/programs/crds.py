@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from eastgate.reports.crds import definitions
-from tests.programs.building import give_up
+from tests.missing import give_up
 
 __all__ = ["NAMES", "crds"]
 
@@ -53,7 +53,7 @@ def _definitions_of(file: Path) -> tuple[dict[str, Any], ...]:
 def _downloaded(name: str) -> list[Path]:
     pinned = _MODULES[name]
     if shutil.which("go") is None:
-        give_up(f"the definitions of {name} need go")
+        give_up(f"the definitions of {name}", "install Go")
     environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
     command = ["go", "mod", "download", "-json", f"{pinned['module']}@{pinned['version']}"]
     done = subprocess.run(command, cwd=_FOLDER, env=environment, capture_output=True, text=True, timeout=_SECONDS)

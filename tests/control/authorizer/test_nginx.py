@@ -16,9 +16,9 @@ from tests.attacks.application import Arrived
 from tests.control.authorizer.proxies import Application, free_port, running_application
 from tests.control.authorizer.test_deceived_proxies import API_ONLY, SPELLINGS
 from tests.control.authorizer.worlds import MANIFESTS
+from tests.missing import give_up
 from tests.patience import PATIENCE
 from tests.programs import Processes
-from tests.programs.building import NO_NGINX, give_up
 
 PAGE = (Path(__file__).parents[3] / "docs" / "authorizer.md").read_text()
 DOCUMENTED = PAGE.partition("```nginx\n")[2].partition("```")[0]
@@ -51,7 +51,7 @@ class Nginx(Processes):
     def start(self) -> None:
         program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
         if program is None:
-            give_up(NO_NGINX)
+            give_up("nginx", "install it")
         policies = self.folder / "policies.yaml"
         policies.write_text(self._manifests)
         at = f"127.0.0.1:{self._authorizer}"

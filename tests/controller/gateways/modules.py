@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs.building import give_up
+from tests.missing import give_up
 
 _MODULE = "sigs.k8s.io/gateway-api/conformance"
 _VERSION = "v1.5.1"
@@ -23,7 +23,7 @@ _SECONDS = 300
 def conformance() -> Path:
     """Return the folder of the module, which is downloaded if need be."""
     if shutil.which("go") is None:
-        give_up(f"{_MODULE} needs go")
+        give_up("Gateway API's conformance tests", "install Go")
     environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
     command = ["go", "mod", "download", "-json", f"{_MODULE}@{_VERSION}"]
     here = Path(__file__).parent

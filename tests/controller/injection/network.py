@@ -15,18 +15,20 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
+from tests.missing import give_up
+
 PROGRAMS = ("ip", "iptables", "iptables-restore", "ip6tables-restore", "nsenter", "setpriv", "unshare")
 NODE = "198.18.255.1"  # of the range for tests of networks
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _NETWORK = 0x40000000  # CLONE_NEWNET
 
 
-def what_is_missing() -> str | None:
-    """Return why there can be no namespaces here; None where there can."""
+def need_namespaces() -> None:
+    """End the test where there can be no network namespaces."""
     if os.geteuid() != 0:
-        return "only root makes network namespaces"
-    missing = [program for program in PROGRAMS if shutil.which(program) is None]
-    return f"{', '.join(missing)} not installed" if missing else None
+        give_up("network namespaces", "run as root")
+    if missing := [program for program in PROGRAMS if shutil.which(program) is None]:
+        give_up("programs for networks of pods", f"install {', '.join(missing)}")
 
 
 class Namespace:

@@ -16,7 +16,8 @@ import pytest
 from tests.envoy.grpc.peers import Service
 from tests.envoy.grpc.test_server import serving
 from tests.loops import LOOPS, run_on
-from tests.programs.building import are_missing, find, give_up
+from tests.missing import give_up
+from tests.programs.building import are_missing, find
 
 ALL = 147
 SECONDS = 30  # that h2spec waits for an answer; it waits as long for each test that fails
@@ -38,7 +39,7 @@ async def _report(program: Path, report: Path) -> None:
 @pytest.mark.parametrize("loop", LOOPS)
 def test_the_server_passes_what_is_not_listed(tmp_path: Path, loop: str) -> None:
     if are_missing("h2spec"):
-        give_up("h2spec needs Go to be built")
+        give_up("h2spec", "install Go to build it")
     report = tmp_path / "h2spec.xml"
     run_on(loop, _report(find("h2spec"), report))
     failures, tests = {}, 0

@@ -18,6 +18,7 @@ import pytest
 
 from eastgate.local.machine.control import ControlClient, ControlFailed, ControlServer, Message
 from eastgate.local.machine.errors import LocalMeshError
+from tests.missing import lacks
 from tests.patience import PATIENCE
 
 
@@ -172,7 +173,7 @@ def test_bad_input_is_answered_with_an_error(sent: bytes, runtime: Path) -> None
     asyncio.run(scene())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason=lacks("other users", "run as root"))
 def test_another_user_is_refused_even_when_the_socket_is_open_to_all() -> None:
     folder = Path(tempfile.mkdtemp(prefix="eg-"))
     program = "import os,socket,sys; os.setuid(65534); s=socket.socket(1); s.connect(sys.argv[1]); print(s.recv(999))"

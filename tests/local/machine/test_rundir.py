@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.local.machine.rundir import BadName, MeshRunning, NoMesh, RunDir, RunDirRefused, find
+from tests.missing import lacks
 
 
 def test_the_folder_is_there_for_the_block_and_private(runtime: Path) -> None:
@@ -75,7 +76,7 @@ def test_a_folder_that_others_can_use_is_refused(runtime: Path) -> None:
         RunDir.acquire().__enter__()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.skipif(os.geteuid() != 0, reason=lacks("folders of other users", "run as root"))
 def test_a_folder_of_another_user_is_refused(runtime: Path) -> None:
     base = runtime / "eastgate"
     base.mkdir(mode=0o700)
@@ -160,7 +161,7 @@ def test_a_name_that_somebody_else_took_first_does_not_stop_a_mesh(shared: Path,
         find()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.skipif(os.geteuid() != 0, reason=lacks("folders of other users", "run as root"))
 def test_a_mesh_that_somebody_else_offers_is_not_found(shared: Path) -> None:
     theirs = shared / f"eastgate-{os.geteuid()}-aaaaaaaa"
     (theirs / "default").mkdir(parents=True)

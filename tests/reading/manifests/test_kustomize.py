@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -10,10 +11,12 @@ import pytest
 
 from eastgate.authority.reading import Manifests, read_manifests
 from eastgate.reading.manifests import Bounds, Kustomized, inputs, rendering
+from tests.missing import give_up
+from tests.programs import find
+from tests.programs.building import are_missing
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\n"
 PATCH = "apiVersion: v1\nkind: Pod\nmetadata: {name: base, labels: {tier: front}}\n"
-REAL = [name for name in ("kustomize", "kubectl") if shutil.which(name)]
 
 # A stand-in that prints `<folder>/rendered`, and says how it was called.
 FAKE = f"""#!{sys.executable}
@@ -217,8 +220,11 @@ def test_an_object_of_another_api_may_be_in_a_file_of_that_name(here: Path) -> N
     assert _names(read_manifests(["m"])) == ["read"]
 
 
-@pytest.mark.skipif(not REAL, reason="neither kustomize nor kubectl is here")
 def test_the_real_program_renders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not any(map(shutil.which, ("kustomize", "kubectl"))):
+        if are_missing("kubectl"):
+            give_up("kustomize and kubectl", "install one of them, or Go to build kubectl")
+        monkeypatch.setenv("PATH", f"{find('kubectl').parent}{os.pathsep}{os.environ['PATH']}")
     _write(
         tmp_path,
         {

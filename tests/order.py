@@ -1,0 +1,118 @@
+"""In which order tests run. A program that is built from source is being built meanwhile, so what needs one runs last.
+
+Before that, files of tests that wait for real processes and files of quick ones take turns, so that no processor is
+idle; of each kind those that take longest come first, so that no worker is left alone with one at the end. The tests
+of a file stay together, as they share what they start.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.workermanage import WorkerController
+
+AT_ONCE = 60
+"""How many tests of a file a worker is given at once: longer files are shared by several."""
+
+BUILT = (
+    "tests/controller/gateways/test_conformance.py",
+    "tests/deploy/",
+    "tests/envoy/grpc/test_h2spec.py",
+    "tests/reading/manifests/test_kustomize.py",
+)
+"""Files that need a program or a module of Go, and no API server: such tests have a marker."""
+
+LONG: tuple[str, ...] = ()
+"""Files that take more than ten seconds, the longest first."""
+
+_REAL = ("real", "slow")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests into order."""
+    kinds: dict[str, dict[str, list[pytest.Item]]] = {"quick": {}, "real": {}, "built": {}}
+    for item in items:
+        kinds[_kind_of(item)].setdefault(_file_of(item.nodeid), []).append(item)
+    taking_turns = [placed for kind in ("real", "quick") for placed in _spread(_longest_first(kinds[kind]))]
+    files = [items for _, items in sorted(taking_turns, key=lambda placed: placed[0])]
+    files += _longest_first(kinds["built"])
+    items[:] = [item for items in files for item in items]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Give out the tests in this order, unless the command line asks for another way (`--dist`)."""
+    return InOrder(config, log) if config.getoption("dist") == "load" else None
+
+
+class InOrder(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
+    """Gives each worker that has nothing left the next tests of a file."""
+
+    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
+        self._units: dict[str, str] = {}
+
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
+        """Take what a worker has collected, whose places in it are then asked for."""
+        super().add_node_collection(node, collection)
+        if not self._units:
+            self._units = units_of(collection)
+        self.registered_collections[node] = _Indexed(collection)
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        """Forget the tests of a file that have all run: what is left is counted after every test."""
+        unit = self._split_scope(self.registered_collections[node][item_index])
+        super().mark_test_complete(node, item_index, duration)
+        if all(self.assigned_work[node][unit].values()):
+            del self.assigned_work[node][unit]
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self._units[nodeid]
+
+
+class _Indexed(list[str]):
+    """A list that knows where everything is."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        super().__init__(values)
+        self._places = {value: place for place, value in enumerate(self)}
+
+    def index(self, value: str, *_: object) -> int:
+        return self._places[value]
+
+
+def units_of(nodeids: Iterable[str]) -> dict[str, str]:
+    """Return for each test the name of those that one worker runs with it: neighbours of one file."""
+    units: dict[str, str] = {}
+    for number, (file, neighbours) in enumerate(itertools.groupby(nodeids, _file_of)):
+        units |= {nodeid: f"{file} {number}.{place // AT_ONCE}" for place, nodeid in enumerate(neighbours)}
+    return units
+
+
+def _file_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+def _kind_of(item: pytest.Item) -> str:
+    if item.get_closest_marker("apiserver") is not None or item.nodeid.startswith(BUILT):
+        return "built"
+    return "real" if any(map(item.get_closest_marker, _REAL)) else "quick"
+
+
+def _longest_first(files: dict[str, list[pytest.Item]]) -> list[list[pytest.Item]]:
+    places = {file: place for place, file in enumerate(LONG)}
+    return [files[file] for file in sorted(files, key=lambda file: places.get(file, len(places)))]
+
+
+def _spread(files: list[list[pytest.Item]]) -> Iterable[tuple[float, list[pytest.Item]]]:
+    """Give each file its place between nothing and all."""
+    return [(place / len(files), items) for place, items in enumerate(files)]
