@@ -23,7 +23,8 @@ class Severity(enum.StrEnum):
 class Code:
     """One entry of the catalogue: what a diagnostic of this code always means.
 
-    `wrong` is a manifest, or a part of one, that has it, and `right` the same without it.
+    `wrong` is a manifest, or a part of one, that has it, and `right` the same without it. `needs_cluster`: it is about
+    what else there is, so that nobody can say it of one object alone, as admission judges it.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Code:
     severity: Severity = Severity.ERROR
     wrong: str = ""
     right: str = ""
+    needs_cluster: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,6 @@ from eastgate.settings import Settings
 _MOST_ERRORS = 64  # of one object; whoever has corrected these hears of the next
 _LONGEST_LINTED = 128 * 1024  # advice is not worth a timeout
 
-# Findings about what else there is, which one object by itself does not know
-_OF_THE_REST = frozenset(
-    {"EG5012", "EG5026", "EG6060", "EG6061", "EG6062", "EG6081", "EG6082", "EG6091", "EG6116"}
-    | {f"EG60{number:02}" for number in (*range(1, 9), 22, 23, 24, 40, 41, 46)}
-)
-
 
 @dataclass(frozen=True, slots=True)
 class _Remark:
@@ -146,7 +140,7 @@ def _read(manifest: Mapping[str, Any], settings: Settings, namespace: str | None
     if manifests.reporter.errors:
         return _Examination(remarks(manifests.reporter.errors[:_MOST_ERRORS]))
     findings = _lint(manifests) if len(text) <= _LONGEST_LINTED else []
-    telling = [each for each in findings if each.severity is not Severity.INFO and each.code.id not in _OF_THE_REST]
+    telling = [each for each in findings if each.severity is not Severity.INFO and not each.code.needs_cluster]
     return _Examination((), remarks(telling[:_MOST_ERRORS]))
 
 

@@ -20,4 +20,5 @@ MORE_THAN_MCP_PATH = Code(
     "`spec.mcp.path` of an XBackend says where its MCP server is, and limits nothing. Policies apply to every path "
     "that a route leads to the backend. So a caller that they allow reaches other paths of that server, too.",
     Severity.WARNING,
+    needs_cluster=True,
 )

@@ -43,6 +43,7 @@ NO_PROVIDER = Code(
     "The MeshConfig has no valid extension provider of this name, or several providers are named for one workload. "
     "Istio then denies what the rules match.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 FAILS_OPEN = Code(
     "EG6117",

@@ -21,12 +21,14 @@ NO_SERVER = Code(
     "A policy on a Namespace, and a ServerAuthorization, apply to Servers. Where no Server is, they do nothing, and "
     "the default policy decides.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 NO_SUCH_AUTHENTICATION = Code(
     "EG6082",
     "authentication that does not exist",
     "A policy that requires an authentication which does not exist authorizes nobody.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 PROBE_DENIED = Code(
     "EG6083",

@@ -13,6 +13,7 @@ SELECTS_NOTHING = Code(
     "The policy is understood, and there is nothing that it applies to: what it was meant to protect is not protected "
     "by it. Nothing is said where the manifests hold no workloads at all.",
     Severity.WARNING,
+    needs_cluster=True,
     wrong="selector: {matchLabels: {app: wbe}}\n",
     right="selector: {matchLabels: {app: web}}\n",
 )
@@ -21,6 +22,7 @@ NO_SUCH_TARGET = Code(
     "target that no manifest declares",
     "The Service, Gateway, Backend, Server, route or workload that the policy names is not in the manifests.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 PORT_NOT_EXPOSED = Code(
     "EG6003",
@@ -28,6 +30,7 @@ PORT_NOT_EXPOSED = Code(
     "Ports are those of the workload (`containerPort`), not those of a Service. Workloads that declare no ports are "
     "taken to expose any.",
     Severity.WARNING,
+    needs_cluster=True,
     wrong="# Service: {port: 80, targetPort: 8080}\nports: [80]\n",
     right="ports: [8080]\n",
 )
@@ -37,24 +40,28 @@ NO_SUCH_ACCOUNT = Code(
     "No manifest declares the service account and no workload runs as it, although other accounts of its namespace "
     "are declared. Nobody can have this identity.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 NO_SUCH_NAMESPACE = Code(
     "EG6005",
     "namespace that does not exist",
     "Namespaces are declared, but not this one, and nothing is in it. It may simply be missing from the manifests.",
     Severity.INFO,
+    needs_cluster=True,
 )
 FOREIGN_TRUST_DOMAIN = Code(
     "EG6006",
     "identity of another trust domain",
     "Only a federated mesh lets such a client in, and no `serviceAccounts` entry ever means it.",
     Severity.INFO,
+    needs_cluster=True,
 )
 TYPO = Code(
     "EG6007",
     "looks like a misspelt name",
     "Nothing has this name, label or trust domain, and something has one that differs in a letter or two.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 NOT_ENFORCED = Code(
     "EG6008",
@@ -62,6 +69,7 @@ NOT_ENFORCED = Code(
     "With `--cluster` (or `sidecars: actual`): the pod has no proxy of Eastgate, or it is not certain that its proxy "
     "sees its connections, and no policy of a mesh stands for the policy. What the policy denies is not refused there.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 
 # Rules
@@ -85,6 +93,7 @@ SHADOWED = Code(
     "On every workload that the rule applies to, every request that it matches is decided by other rules before: by a "
     "DENY, or by a higher tier. This is exact: no request is left for the rule.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 REDUNDANT = Code(
     "EG6023",
@@ -93,6 +102,7 @@ REDUNDANT = Code(
     "decision stays the same; but where it is the only one that looks at paths, paths with an encoded slash are no "
     "longer refused.",
     Severity.INFO,
+    needs_cluster=True,
 )
 DUPLICATE = Code(
     "EG6024",
@@ -100,6 +110,7 @@ DUPLICATE = Code(
     "Two rules with the same effect and the same meaning apply to the same workloads. Whoever changes one of them "
     "later changes nothing.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 
 # Workloads
@@ -109,6 +120,7 @@ LOCKED_OUT = Code(
     "workload that nothing can reach",
     "Policies apply to the workload, and none of them allows anything that is not denied before.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 LAYERS_DISAGREE = Code(
     "EG6041",
@@ -116,6 +128,7 @@ LAYERS_DISAGREE = Code(
     "Policies of two kinds apply to the workload, and both must allow. A client that the one names is refused by the "
     "other, whatever else the request is.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 AUDIT_WOULD_CHANGE = Code(
     "EG6046",
@@ -124,6 +137,7 @@ AUDIT_WOULD_CHANGE = Code(
     "`accessPolicy: audit`. These callers would get another verdict if all audited policies were in force. Callers, "
     "ports and paths are those that manifests and rules name.",
     Severity.INFO,
+    needs_cluster=True,
 )
 
 # Gateways
@@ -133,6 +147,7 @@ UNPROTECTED = Code(
     "unprotected beside protected ones",
     "Other routes or backends of the same Gateway have policies; this one has none, and neither has the Gateway.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 
 # Suppressions
@@ -151,4 +166,5 @@ SUPPRESSES_NOTHING = Code(
     "suppression without a finding",
     "There is nothing here that it suppresses: it can be removed, so that it does not hide something later.",
     Severity.WARNING,
+    needs_cluster=True,
 )

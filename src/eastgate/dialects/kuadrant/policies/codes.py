@@ -33,4 +33,5 @@ NO_SUCH_TARGET = Code(
     "Where it does not exist the policy is not accepted (TargetNotFound), and guards nothing. A Gateway that a route "
     "asks for is taken to exist elsewhere.",
     Severity.WARNING,
+    needs_cluster=True,
 )

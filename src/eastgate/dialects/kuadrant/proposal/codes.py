@@ -42,6 +42,7 @@ TARGET_NOT_FOUND = Code(
     "target that no manifest declares",
     "The policy guards nothing, and the hosts of its rules cannot be compared with those of its target.",
     Severity.WARNING,
+    needs_cluster=True,
 )
 CONFLICTED = Code(
     "EG5013",

@@ -7,4 +7,5 @@ HOST_WITHOUT_SCHEME = Code(
     "host that no auth scheme covers",
     "The rules of the AuthPolicy select requests to this host, and no scheme is for it: they are refused (404).",
     Severity.WARNING,
+    needs_cluster=True,
 )
