@@ -12,15 +12,15 @@ from threading import Barrier
 import pytest
 
 from eastgate.ir import attributes
-from eastgate.ir.attributes import PATH, SENT_PATH, Attribute, header, query
+from eastgate.ir.attributes import PATH, SENT_PATH, Attribute, AttributeKind, header, query
 
 
 def test_equal_attributes_are_one_object() -> None:
     assert header("X-Tenant") is header("x-tenant")
-    assert Attribute("path", needs_http=True) is PATH
+    assert Attribute(AttributeKind.PATH) is PATH
     assert header("a") != query("a")
     assert PATH != SENT_PATH
-    assert Attribute("header", "a") != header("a")
+    assert Attribute(AttributeKind.HEADER, "a") is header("a")
 
 
 @pytest.mark.parametrize("attribute", [PATH, SENT_PATH, header("x-tenant")])
@@ -50,10 +50,10 @@ def test_an_attribute_that_nobody_uses_is_forgotten() -> None:
     assert len(attributes._ATTRIBUTES) <= before
 
 
-def test_attributes_are_sorted_by_name_and_key_and_never_change() -> None:
+def test_attributes_are_sorted_by_kind_and_key_and_never_change() -> None:
     assert sorted([query("a"), header("b"), header("a"), PATH]) == [header("a"), header("b"), PATH, query("a")]
     with pytest.raises(FrozenInstanceError):
-        PATH.name = "host"
+        PATH.kind = AttributeKind.HOST
     with pytest.raises(FrozenInstanceError):
-        del PATH.name
-    assert repr(header("a")) == "Attribute(name='header', key='a', needs_http=True)"
+        del PATH.kind
+    assert repr(header("a")) == "Attribute('header', 'a')"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from eastgate.ir import Request, consents, mentions
-from eastgate.ir.attributes import IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, PORT, Attribute
+from eastgate.ir.attributes import IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, PORT
+from eastgate.ir.symbolic.stages import answer_attribute, is_answer
 from eastgate.ir.symbolic.truth import truth
 from eastgate.reach.callers import CallerEntry
 from eastgate.reach.endings import Branch
@@ -30,7 +31,7 @@ def row_of(table: EffectiveTable, request: Request) -> Row:
 def branch_of(row: Row, request: Request) -> Branch:
     """The first branch whose condition holds; what authorizers answer is among the conditions."""
     answers = {
-        Attribute("answer", name): "allow" if consents(answer) else "deny" for name, answer in request.answers.items()
+        answer_attribute(name): "allow" if consents(answer) else "deny" for name, answer in request.answers.items()
     }
     complete = Request({**request.values, **answers})
     for branch in row.cell.branches:
@@ -42,7 +43,7 @@ def branch_of(row: Row, request: Request) -> Branch:
 
 
 def _with_silence(request: Request, branch: Branch) -> Request:
-    silent = {a: None for a in mentions(branch.when) if a.name == "answer" and a not in request.values}
+    silent = {a: None for a in mentions(branch.when) if is_answer(a) and a not in request.values}
     return Request({**request.values, **silent})
 
 

@@ -10,20 +10,16 @@ from eastgate.ir import Known, Value
 from eastgate.ir.attributes import (
     ADDRESS,
     APPLICATION,
-    AUTHORITY,
     FORWARDED_ADDRESS,
     HOST,
     MCP_METHOD,
     MCP_TOOL,
     METHOD,
-    PACKET_SOURCE,
     PATH,
     PORT,
     SNI,
-    TARGET,
-    TOKEN,
-    URL_PATH,
     Attribute,
+    AttributeKind,
 )
 from eastgate.ir.symbolic.cells import OTHER
 
@@ -39,12 +35,12 @@ PARTS: dict[Attribute, str] = {
     FORWARDED_ADDRESS: "forwarded_for",
 }
 """The parts of a question that have the values of attributes."""
-_FORMS: dict[str, str] = {
-    PATH.name: "path",  # in whatever form a proxy compares it
-    TARGET.name: "path",
-    URL_PATH.name: "path",
-    AUTHORITY.name: "host",
-    PACKET_SOURCE.name: "source_ip",
+_FORMS: dict[AttributeKind, str] = {
+    AttributeKind.PATH: "path",  # in whatever form a proxy compares it
+    AttributeKind.TARGET: "path",
+    AttributeKind.URL_PATH: "path",
+    AttributeKind.AUTHORITY: "host",
+    AttributeKind.PACKET_SOURCE: "source_ip",
 }
 _FRESH = "any-other"  # a name that no rule has
 _NO_HEADERS = {"accept": "application/json"}  # the headers of a request without any that rules look at
@@ -57,23 +53,23 @@ def with_values(question: Question, values: Mapping[Attribute, Known]) -> Questi
     pairs: list[str] = []
     for attribute, value in values.items():
         texts = [str(each).replace(OTHER, _FRESH) for each in _each(value)]
-        part = PARTS.get(attribute) or _FORMS.get(attribute.name)
+        part = PARTS.get(attribute) or _FORMS.get(attribute.kind)
         if part is not None and texts:
             parts[part] = value if isinstance(value, int) else _spelled(part, texts[0])
         elif attribute.is_header and texts:
             headers[attribute.key] = texts
-        elif attribute.name == "claim" and texts:
+        elif attribute.kind is AttributeKind.CLAIM and texts:
             claims[attribute.key] = texts[0] if len(texts) == 1 else texts
-        elif attribute.name == "query parameter":
+        elif attribute.kind is AttributeKind.QUERY:
             pairs += [f"{attribute.key}={text}" for text in texts]
-    absent = {attribute.name for attribute, value in values.items() if value is None}
+    absent = {attribute.kind for attribute, value in values.items() if value is None}
     if pairs:
         parts["path"] = f"{parts.get('path') or question.path or '/'}?{'&'.join(pairs)}"
-    if headers or "header" in absent:
+    if headers or AttributeKind.HEADER in absent:
         parts["headers"] = headers or _NO_HEADERS
     if claims:
         parts["claims"] = claims
-    elif absent & {"claim", TOKEN.name} and question.headers is None and question.token is None:
+    elif absent & {AttributeKind.CLAIM, AttributeKind.TOKEN} and question.headers is None and question.token is None:
         parts["no_token"] = True
     if question.is_bare_message and not parts.keys().isdisjoint(("path", "host", "headers")):
         parts.setdefault("method", "POST")  # as it is without them

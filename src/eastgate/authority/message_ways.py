@@ -10,7 +10,7 @@ from eastgate.authority.authority import Authority
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.basics.records import dataclass
 from eastgate.ir import Known, Predicate, Request
-from eastgate.ir.attributes import HOST, PATH, SNI, Attribute
+from eastgate.ir.attributes import HOST, PATH, SNI, Attribute, AttributeKind
 from eastgate.ir.symbolic.cells import OTHER
 from eastgate.ir.symbolic.truth import truth
 from eastgate.ir.symbolic.witnesses import GaveUp, witness
@@ -81,7 +81,7 @@ def _path(values: Mapping[Attribute, Known]) -> str:
     pairs = [
         f"{name.key}={text}"
         for name, value in values.items()
-        if name.name == "query parameter"
+        if name.kind is AttributeKind.QUERY
         for text in _texts(value)
     ]
     return f"{path}?{'&'.join(pairs)}" if pairs else path

@@ -20,7 +20,17 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster.points import NamedPoint, Point
 from eastgate.ir import AccountsOf, Computed, Is, Layer, OneOf, Suffix
-from eastgate.ir.attributes import HOST, IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, METHOD, SNI, Attribute
+from eastgate.ir.attributes import (
+    HOST,
+    IDENTITY,
+    MCP_METHOD,
+    MCP_TOOL,
+    MESH_NAME,
+    METHOD,
+    SNI,
+    Attribute,
+    AttributeKind,
+)
 from eastgate.ir.hosts import comparable_host, is_host
 from eastgate.ir.service_accounts import account_of, service_account_id
 
@@ -98,10 +108,10 @@ class KnownNames:
             *self._word("mcp_method", "MCP method", question.mcp_method, MCP_METHOD, _MCP_METHODS),
             *self._word("tool", "tool", question.tool, MCP_TOOL),
         ]
-        nouns = {"headers": "header", "claims": "claim"}
-        for part, noun in nouns.items():
+        for part, kind in (("headers", AttributeKind.HEADER), ("claims", AttributeKind.CLAIM)):
             for name in getattr(question, part) or {}:
-                doubts += self._of(part, noun, name.lower() if noun == "header" else name, self._keys[noun], name)
+                meant = name.lower() if kind is AttributeKind.HEADER else name
+                doubts += self._of(part, kind.value, meant, self._keys[kind], name)
         for name in question.external_auth:
             if not all(map(self._is_written, name.partition(":")[0].split("."))):  # a policy may name one in vain
                 doubts += self._of("external_auth", "external authorizer", name, self._authorizers, name)
@@ -274,12 +284,12 @@ class KnownNames:
         return defaultdict(frozenset, {attribute: frozenset(values) for attribute, values in by_attribute.items()})
 
     @cached_property
-    def _keys(self) -> defaultdict[str, set[str]]:
+    def _keys(self) -> defaultdict[AttributeKind, set[str]]:
         """Return the names of headers and claims that policies look at."""
-        keys: defaultdict[str, set[str]] = defaultdict(set)
+        keys: defaultdict[AttributeKind, set[str]] = defaultdict(set)
         for atom in self._atoms:
             for attribute in atom.attributes if isinstance(atom, Computed) else (atom.attribute,):
-                keys[attribute.name].add(attribute.key)
+                keys[attribute.kind].add(attribute.key)
         return keys
 
     @cached_property

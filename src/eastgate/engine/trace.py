@@ -32,7 +32,7 @@ from eastgate.ir import (
     mentions,
     rules_of,
 )
-from eastgate.ir.attributes import Attribute, Unknown
+from eastgate.ir.attributes import Attribute, AttributeKind, Unknown
 from eastgate.ir.symbolic.completions import complete
 from eastgate.ir.symbolic.judging import StageOutcome, judge_stage, pick_chain
 from eastgate.ir.symbolic.stages import Move, order_stage
@@ -198,7 +198,7 @@ def _missed(predicate: Predicate, request: Request) -> tuple[Missed, ...]:
         for part in parts
         if truth(part, request) is not True
         for unmet in _closest(part, request)
-        for attribute in sorted(mentions(unmet)) or [Attribute("anything")]
+        for attribute in sorted(mentions(unmet)) or [Attribute(AttributeKind.ANYTHING)]
     )
 
 

@@ -27,6 +27,58 @@ class Unknown(enum.Enum):
 UNKNOWN: Final = Unknown.UNKNOWN
 
 
+class AttributeKind(enum.StrEnum):
+    """The kinds of attributes. The values are for people, and also sort attributes.
+
+    Of most kinds there is one attribute; a header, a claim and the like have a key beside the kind.
+    """
+
+    IDENTITY = "identity"
+    MESH_NAME = "mesh name"
+    SOURCE_WORKLOAD = "source workload"
+    SOURCE_ADDRESS = "source address"
+    PORT = "port"
+    SERVICE = "service"
+    BACKEND = "backend"
+    AUTH_CONFIG = "AuthConfig"
+    SNI = "SNI"
+    HOST = "host"
+    METHOD = "method"
+    PATH = "path"
+    BAD_HOST = "bad host"
+    HANDED_PATH = "path as handed on"
+    REFUSED_PATH = "path that is refused"
+    AUTHORITY = "host with its port"
+    TARGET = "path with its query"
+    URL_PATH = "path without its query"
+    APPLICATION = "application protocol"
+    TRANSPORT = "transport protocol"
+    FORWARDED_ADDRESS = "forwarded address"
+    TOKEN = "token"  # noqa: S105 - not a password
+    PACKET_SOURCE = "source address of packets"
+    SOURCE_NAMESPACE = "labels of the source's namespace"
+    SOURCE_LABELS = "labels of the source"
+    DESTINATION_NAMESPACE = "labels of the destination's namespace"
+    DESTINATION_LABELS = "labels of the destination"
+    DESTINATION_NODE = "labels of the destination's node"
+    DESTINATION_ADDRESS = "destination address"
+    DESTINATION_DOMAIN = "destination domain"
+    PORT_NAME = "name of the port"
+    VICINITY = "whether the pod calls itself"
+    TIME = "time"
+    MCP_METHOD = "MCP method"
+    MCP_TOOL = "MCP tool"
+    HEADER = "header"
+    QUERY = "query parameter"
+    CLAIM = "claim"
+    ANSWER = "answer"  # of an external authorizer
+    METADATA = "metadata"  # what a filter of Envoy says of a request
+    DESTINATION = "destination"  # where routing leads a request
+    MCP_MESSAGE = "MCP message"  # whether the message in a request was read
+    VALID_TOKEN = "valid token"  # noqa: S105 - one with an issuer and a subject; only texts say so
+    ANYTHING = "anything"  # of a condition on no attribute
+
+
 class Attribute:
     """One thing that a request has. `needs_http`: it exists only where an enforcement point reads HTTP.
 
@@ -34,21 +86,22 @@ class Attribute:
     identity is equality: a look-up calls no Python. It is forgotten with its last use, since requests name headers.
     """
 
-    __slots__ = ("__weakref__", "key", "name", "needs_http")
-    __match_args__ = ("name", "key", "needs_http")
+    __slots__ = ("__weakref__", "key", "kind", "needs_http")
+    __match_args__ = ("kind", "key")
 
-    name: str
+    kind: AttributeKind
     key: str
     needs_http: bool
 
-    def __new__(cls, name: str, key: str = "", needs_http: bool = False) -> Attribute:
-        """Return the attribute of that name and key, which is made where there is none."""
-        parts = (name, key, needs_http)
+    def __new__(cls, kind: AttributeKind, key: str = "") -> Attribute:
+        """Return the attribute of that kind and key, which is made where there is none."""
+        parts = (kind, key)
         attribute = _ATTRIBUTES.get(parts)
         if attribute is None:
             attribute = object.__new__(cls)
-            for slot, part in zip(cls.__match_args__, parts, strict=True):
-                object.__setattr__(attribute, slot, part)
+            object.__setattr__(attribute, "kind", kind)
+            object.__setattr__(attribute, "key", key)
+            object.__setattr__(attribute, "needs_http", kind in _OF_HTTP)
             with _LOCK:  # two threads must not get two
                 attribute = _ATTRIBUTES.setdefault(parts, attribute)
         return attribute
@@ -59,115 +112,132 @@ class Attribute:
     def __delattr__(self, name: str) -> NoReturn:
         raise FrozenInstanceError(f"cannot delete field {name!r}")
 
-    def __reduce__(self) -> tuple[type[Attribute], tuple[str, str, bool]]:
-        return Attribute, self._parts
+    def __reduce__(self) -> tuple[type[Attribute], tuple[AttributeKind, str]]:
+        return Attribute, (self.kind, self.key)
 
     def __lt__(self, other: Attribute) -> bool:
-        return self._parts < other._parts
+        return (self.kind, self.key) < (other.kind, other.key)
 
     def __repr__(self) -> str:
-        return f"Attribute(name={self.name!r}, key={self.key!r}, needs_http={self.needs_http!r})"
-
-    @property
-    def _parts(self) -> tuple[str, str, bool]:
-        return self.name, self.key, self.needs_http
+        return f"Attribute({self.kind.value!r}, {self.key!r})"
 
     @property
     def is_header(self) -> bool:
         """Return whether it is a request header."""
-        return self.name == "header"
+        return self.kind is AttributeKind.HEADER
 
     @property
     def is_repeatable(self) -> bool:
         """Return whether a request may have it several times, each time with a value of its own."""
-        return self.name in _REPEATABLE
+        return self.kind in _REPEATABLE
 
     @property
     def is_field(self) -> bool:
         """Return whether it is a header or a query parameter: who knows some of a request knows all of them."""
-        return self.name in _FIELDS
+        return self.kind in _FIELDS
 
     def __str__(self) -> str:
-        return f"{self.name} {self.key}" if self.key and self.name != "path" else self.name
+        return f"{self.kind} {self.key}" if self.key and self.kind is not AttributeKind.PATH else self.kind.value
 
 
-_FIELDS = frozenset({"header", "query parameter"})
-_REPEATABLE = _FIELDS | {"claim", "name of the port"}
-_ATTRIBUTES: WeakValueDictionary[tuple[str, str, bool], Attribute] = WeakValueDictionary()
+_FIELDS = frozenset({AttributeKind.HEADER, AttributeKind.QUERY})
+_REPEATABLE = _FIELDS | {AttributeKind.CLAIM, AttributeKind.PORT_NAME}
+_OF_HTTP = frozenset(
+    {
+        AttributeKind.HOST,
+        AttributeKind.METHOD,
+        AttributeKind.PATH,
+        AttributeKind.BAD_HOST,
+        AttributeKind.HANDED_PATH,
+        AttributeKind.REFUSED_PATH,
+        AttributeKind.AUTHORITY,
+        AttributeKind.TARGET,
+        AttributeKind.URL_PATH,
+        AttributeKind.TOKEN,
+        AttributeKind.MCP_METHOD,
+        AttributeKind.MCP_TOOL,
+        AttributeKind.HEADER,
+        AttributeKind.QUERY,
+        AttributeKind.CLAIM,
+        AttributeKind.MCP_MESSAGE,
+        AttributeKind.VALID_TOKEN,
+    }
+)
+_ATTRIBUTES: WeakValueDictionary[tuple[AttributeKind, str], Attribute] = WeakValueDictionary()
 _LOCK = RLock()
 
 
-IDENTITY: Final = Attribute("identity")  # the SPIFFE ID of the peer
+IDENTITY: Final = Attribute(AttributeKind.IDENTITY)  # the SPIFFE ID of the peer
 # The peer as Linkerd names it: a DNS name, or a SPIFFE ID. It does not follow from the identity: a certificate with the
 # SPIFFE ID of an account is none with its DNS name, and one with a DNS name alone gives no identity.
-MESH_NAME: Final = Attribute("mesh name")
-SOURCE_WORKLOAD: Final = Attribute("source workload")  # "namespace/name" of the calling pod
-ADDRESS: Final = Attribute("source address")  # of the direct peer
-PORT: Final = Attribute("port")  # of the destination workload
-SERVICE: Final = Attribute("service")  # "namespace/name" that the traffic is addressed to; absent: the pod itself
-BACKEND: Final = Attribute("backend")  # "namespace/name" that a gateway routes to; absent: it answers itself
-AUTH_CONFIG: Final = Attribute("AuthConfig")  # "namespace/name" that alone is asked about; absent: whichever it is
-SNI: Final = Attribute("SNI")
-HOST: Final = Attribute("host", needs_http=True)
-METHOD: Final = Attribute("method", needs_http=True)
-PATH: Final = Attribute("path", needs_http=True)
-SENT_PATH: Final = Attribute("path", "as sent", needs_http=True)  # as a proxy sees it that normalises nothing
-BAD_HOST: Final = Attribute("bad host", needs_http=True)  # what stands in the place of a host, and is none
-HANDED_PATH: Final = Attribute("path as handed on", needs_http=True)  # where its spelling is not the canonical one
-REFUSED_PATH: Final = Attribute("path that is refused", needs_http=True)  # one that no proxy takes; else absent
+MESH_NAME: Final = Attribute(AttributeKind.MESH_NAME)
+SOURCE_WORKLOAD: Final = Attribute(AttributeKind.SOURCE_WORKLOAD)  # "namespace/name" of the calling pod
+ADDRESS: Final = Attribute(AttributeKind.SOURCE_ADDRESS)  # of the direct peer
+PORT: Final = Attribute(AttributeKind.PORT)  # of the destination workload
+SERVICE: Final = Attribute(AttributeKind.SERVICE)  # "namespace/name" that traffic is addressed to; absent: the pod
+BACKEND: Final = Attribute(AttributeKind.BACKEND)  # "namespace/name" that a gateway routes to; absent: no backend
+AUTH_CONFIG: Final = Attribute(AttributeKind.AUTH_CONFIG)  # "namespace/name" that is asked about; absent: any
+SNI: Final = Attribute(AttributeKind.SNI)
+HOST: Final = Attribute(AttributeKind.HOST)
+METHOD: Final = Attribute(AttributeKind.METHOD)
+PATH: Final = Attribute(AttributeKind.PATH)
+SENT_PATH: Final = Attribute(AttributeKind.PATH, "as sent")  # as a proxy sees it that normalises nothing
+BAD_HOST: Final = Attribute(AttributeKind.BAD_HOST)  # what stands in the place of a host, and is none
+HANDED_PATH: Final = Attribute(AttributeKind.HANDED_PATH)  # where its spelling is not the canonical one
+REFUSED_PATH: Final = Attribute(AttributeKind.REFUSED_PATH)  # one that no proxy takes; else absent
 # What expressions see, which is what a proxy hands on
-AUTHORITY: Final = Attribute("host with its port", needs_http=True)
-TARGET: Final = Attribute("path with its query", needs_http=True)
-URL_PATH: Final = Attribute("path without its query", needs_http=True)
+AUTHORITY: Final = Attribute(AttributeKind.AUTHORITY)
+TARGET: Final = Attribute(AttributeKind.TARGET)
+URL_PATH: Final = Attribute(AttributeKind.URL_PATH)
 HANDED_PATHS: Final = frozenset({TARGET, URL_PATH})
 PATHS: Final = HANDED_PATHS | {PATH}
 # What only some dialects look at. It is worked out where a layer asks for it, and never else: see `Derivation`.
-APPLICATION: Final = Attribute("application protocol")  # "http", or "bytes" where nothing of HTTP is said
-TRANSPORT: Final = Attribute("transport protocol")  # "TCP", "UDP" or "SCTP"
-FORWARDED_ADDRESS: Final = Attribute("forwarded address")  # of the client, as proxies in front report it
-TOKEN: Final = Attribute("token", needs_http=True)  # what became of it: see each dialect; absent: there is none
+APPLICATION: Final = Attribute(AttributeKind.APPLICATION)  # "http", or "bytes" where nothing of HTTP is said
+TRANSPORT: Final = Attribute(AttributeKind.TRANSPORT)  # "TCP", "UDP" or "SCTP"
+FORWARDED_ADDRESS: Final = Attribute(AttributeKind.FORWARDED_ADDRESS)  # of the client, as proxies in front report it
+TOKEN: Final = Attribute(AttributeKind.TOKEN)  # what became of it: see each dialect; absent: there is none
 # The two ends as networks see them. Labels are texts of `eastgate.ir.labels.labels_text`; an end that is no pod, or a
 # pod in its node's network, has none.
-PACKET_SOURCE: Final = Attribute("source address of packets")  # of an account's pods too, unlike that of the peer
-SOURCE_NAMESPACE: Final = Attribute("labels of the source's namespace")
-SOURCE_LABELS: Final = Attribute("labels of the source")
-DESTINATION_NAMESPACE: Final = Attribute("labels of the destination's namespace")
-DESTINATION_LABELS: Final = Attribute("labels of the destination")
-DESTINATION_NODE: Final = Attribute("labels of the destination's node")  # where the node itself is the destination
-DESTINATION_ADDRESS: Final = Attribute("destination address")
-DESTINATION_DOMAIN: Final = Attribute("destination domain")  # a DNS name that was resolved to the address
-PORT_NAME: Final = Attribute("name of the port")  # all names that the destination gives to it, for the transport
-VICINITY: Final = Attribute("whether the pod calls itself")  # "itself"; "node": a pod and its own node
+PACKET_SOURCE: Final = Attribute(AttributeKind.PACKET_SOURCE)  # of an account's pods too, unlike that of the peer
+SOURCE_NAMESPACE: Final = Attribute(AttributeKind.SOURCE_NAMESPACE)
+SOURCE_LABELS: Final = Attribute(AttributeKind.SOURCE_LABELS)
+DESTINATION_NAMESPACE: Final = Attribute(AttributeKind.DESTINATION_NAMESPACE)
+DESTINATION_LABELS: Final = Attribute(AttributeKind.DESTINATION_LABELS)
+DESTINATION_NODE: Final = Attribute(AttributeKind.DESTINATION_NODE)  # where the node itself is the destination
+DESTINATION_ADDRESS: Final = Attribute(AttributeKind.DESTINATION_ADDRESS)
+DESTINATION_DOMAIN: Final = Attribute(AttributeKind.DESTINATION_DOMAIN)  # a DNS name that was resolved to the address
+PORT_NAME: Final = Attribute(AttributeKind.PORT_NAME)  # all names that the destination gives to it, for the transport
+VICINITY: Final = Attribute(AttributeKind.VICINITY)  # "itself"; "node": a pod and its own node
 ADDRESSES: Final = frozenset({ADDRESS, FORWARDED_ADDRESS, PACKET_SOURCE, DESTINATION_ADDRESS})
 """Addresses that every request has, known or not."""
 USUAL: Final[Mapping[Attribute, None]] = {VICINITY: None, REFUSED_PATH: None}
 """Attributes that usual requests lack: the caller is another workload, and proxies take the path. Tables for people are
 about usual requests."""
-TIME: Final = Attribute("time")  # of the request, as RFC 3339
-MCP_METHOD: Final = Attribute("MCP method", needs_http=True)
-MCP_TOOL: Final = Attribute("MCP tool", needs_http=True)
+TIME: Final = Attribute(AttributeKind.TIME)  # of the request, as RFC 3339
+MCP_METHOD: Final = Attribute(AttributeKind.MCP_METHOD)
+MCP_TOOL: Final = Attribute(AttributeKind.MCP_TOOL)
 
 
 def header(name: str) -> Attribute:
     """Return a request header; names are compared without letter case."""
-    return Attribute("header", name.lower(), needs_http=True)
+    return Attribute(AttributeKind.HEADER, name.lower())
 
 
 def query(name: str) -> Attribute:
     """Return a query parameter."""
-    return Attribute("query parameter", name, needs_http=True)
+    return Attribute(AttributeKind.QUERY, name)
 
 
 def claim(path: str) -> Attribute:
     """Return a claim of the verified token."""
-    return Attribute("claim", path, needs_http=True)
+    return Attribute(AttributeKind.CLAIM, path)
 
 
 def normalized_path(normalization: str) -> Attribute:
     """Return the path as a proxy compares it that normalizes so."""
-    return Attribute("path", f"normalized: {normalization}", needs_http=True)
+    return Attribute(AttributeKind.PATH, f"normalized: {normalization}")
 
 
 def normalized_target(normalization: str) -> Attribute:
     """Return the attribute of the path with its query, as a proxy with this normalization compares it."""
-    return Attribute("path", f"with its query, normalized: {normalization}", needs_http=True)
+    return Attribute(AttributeKind.PATH, f"with its query, normalized: {normalization}")

@@ -18,13 +18,12 @@ from eastgate.control.gateways import gateway_of
 from eastgate.envoy.plan.decisions import UNOPPOSED_NAME, end_of, name_of, policy_name
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE
 from eastgate.ir import Request, is_network
-from eastgate.ir.attributes import query
+from eastgate.ir.attributes import AttributeKind
 
 Explain = Callable[[Decision, bool], str]
 """An explanation of a decision as text; in color where the second is true."""
 
 _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
-_QUERY = query("").name
 _NONE = regex(r"(?:(?:in|e)gress/)?none-of-\d+(?:/\S+)?")
 _AT_GATEWAY = "gateways decide requests, not connections: look for the lines of the requests on it"
 _BY_PROXY = {
@@ -180,7 +179,7 @@ def _decide_today(observation: Observation, decision: Decision) -> Decision:
     if observation.level == "connection":
         layers = tuple(layer for layer in layers if is_network(layer))
     if "?" not in (observation.path or ""):
-        logged = {attribute: value for attribute, value in request.values.items() if attribute.name != _QUERY}
+        logged = {name: value for name, value in request.values.items() if name.kind is not AttributeKind.QUERY}
         request = Request(logged, request.answers)
     if layers == decision.layers and request.values == decision.arrival.request.values:
         return decision

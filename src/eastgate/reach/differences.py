@@ -351,7 +351,7 @@ class _Comparing:
 
     def _as_before(self, atom: Is | Computed) -> Predicate:
         if isinstance(atom, Is) and is_answer(atom.attribute) and atom.attribute.key in self._schemes:
-            attribute = Attribute(atom.attribute.name, f"{atom.attribute.key}{_BEFORE}")
+            attribute = Attribute(atom.attribute.kind, f"{atom.attribute.key}{_BEFORE}")
             return Is(attribute, atom.matcher, atom.joined)
         return atom
 

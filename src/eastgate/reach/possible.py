@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from eastgate.ir import ALWAYS, Is, Layer, Not, OneOf, Predicate, Prefix, Present, all_of, any_of
-from eastgate.ir.attributes import APPLICATION, AUTHORITY, HOST, METHOD, PATH, TARGET, URL_PATH, Attribute
+from eastgate.ir.attributes import (
+    APPLICATION,
+    AUTHORITY,
+    HOST,
+    METHOD,
+    TARGET,
+    URL_PATH,
+    Attribute,
+    AttributeKind,
+)
 from eastgate.reach.destinations import Entrance
 
 _HTTP = Is(METHOD, Present())
@@ -46,7 +55,7 @@ def _either(looked_at: frozenset[Attribute], *said: Predicate) -> Predicate:
 
 
 def _is_of_http(attribute: Attribute) -> bool:
-    return attribute in (HOST, AUTHORITY) or attribute.name == PATH.name or attribute in (TARGET, URL_PATH)
+    return attribute in (HOST, AUTHORITY) or attribute.kind is AttributeKind.PATH or attribute in (TARGET, URL_PATH)
 
 
 def _of_http(looked_at: frozenset[Attribute]) -> Iterator[Predicate]:

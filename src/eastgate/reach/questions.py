@@ -29,6 +29,7 @@ from eastgate.ir.attributes import (
     TARGET,
     URL_PATH,
     Attribute,
+    AttributeKind,
 )
 from eastgate.ir.spiffe import SCHEME
 from eastgate.ir.symbolic.callers import (
@@ -64,13 +65,18 @@ def question_of(
     port = port if port is not None else _port(entrance)
     is_http = values.get(APPLICATION) == "http"
     method = _method(values.get(METHOD)) or ("GET" if is_http else None)
-    normalized = (name for name in values if name.name == PATH.name and name not in _PATHS)
+    normalized = (name for name in values if name.kind is AttributeKind.PATH and name not in _PATHS)
     path = next((_path(str(values[name])) for name in (*_PATHS, *normalized) if values.get(name) is not None), None)
     host = next((_host(values[name]) for name in (HOST, AUTHORITY) if values.get(name) is not None), None)
-    queries = [(name.key, value) for name, value in values.items() if name.name == "query parameter"]
+    queries = [(name.key, value) for name, value in values.items() if name.kind is AttributeKind.QUERY]
     if queries:
         pairs = [f"{key}={_text(each)}" for key, value in queries for each in _each(value)]
         path = f"{path or '/'}?{'&'.join(pairs)}" if pairs else path
+    claims = {
+        name.key: _text(value)
+        for name, value in values.items()
+        if name.kind is AttributeKind.CLAIM and value is not None
+    }
     message, tool = values.get(MCP_METHOD), values.get(MCP_TOOL)
     return Question(
         source_of_cell(cell, trust_domain, values.get(IDENTITY), values.get(SOURCE_WORKLOAD)),
@@ -85,8 +91,7 @@ def question_of(
         tool=_text(tool) if tool is not None else None,
         source_ip=str(values[ADDRESS]) if values.get(ADDRESS) is not None else None,
         forwarded_for=str(forwarded) if (forwarded := values.get(FORWARDED_ADDRESS)) is not None else None,
-        claims={name.key: _text(value) for name, value in values.items() if name.name == "claim" and value is not None}
-        or None,
+        claims=claims or None,
         external_auth={
             name.key: "allow" if value == "allow" else "deny" for name, value in values.items() if is_answer(name)
         },

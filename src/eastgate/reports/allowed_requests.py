@@ -40,22 +40,16 @@ from eastgate.ir import (
     rewrite,
 )
 from eastgate.ir.attributes import (
-    ADDRESS,
     APPLICATION,
-    AUTHORITY,
-    FORWARDED_ADDRESS,
     HOST,
     IDENTITY,
     MCP_METHOD,
     MCP_TOOL,
     METHOD,
-    PACKET_SOURCE,
     PORT,
     SERVICE,
-    SNI,
-    TOKEN,
     Attribute,
-    claim,
+    AttributeKind,
 )
 from eastgate.ir.symbolic.callers import CallerCells
 from eastgate.ir.symbolic.cells import OTHER
@@ -74,31 +68,30 @@ _MOST_ARRIVALS, _MOST_ATOMS = 64, 80  # that are evaluated together
 _MOST_SEARCHED = 30  # atoms of a condition for which a request is looked for
 _MOST_TRIED = 8  # conditions for which an example is looked for
 _LONGEST = 160  # characters of conditions that are better than an example
-_CLAIM = claim("").name
 _SAYS_HTTP, _BYTES = (Is(APPLICATION, OneOf(frozenset({name}))) for name in ("http", "bytes"))
 _SOMEWHERE, _USUAL_PORT = "203.0.113.7", 8080
 _USUAL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _RAW = frozenset({"tcp", "tls", "https", "udp", "mongo", "mysql", "redis"})
 """Names of protocols that proxies pass on as bytes."""
-_OPTIONS: dict[str, str] = {
-    PORT.name: "--port",
-    METHOD.name: "--method",
-    APPLICATION.name: "--method",
-    "path": "--path",
-    "path with its query": "--path",
-    "path without its query": "--path",
-    "query parameter": "--path",
-    HOST.name: "--host",
-    "host with its port": "--host",
-    "header": "--header",
-    SNI.name: "--sni",
-    claim("").name: "--claim",
-    TOKEN.name: "--no-token",
-    MCP_METHOD.name: "--mcp-method",
-    MCP_TOOL.name: "--tool",
-    ADDRESS.name: "--source-ip",
-    PACKET_SOURCE.name: "--source-ip",
-    FORWARDED_ADDRESS.name: "--forwarded-for",
+_OPTIONS: dict[AttributeKind, str] = {
+    AttributeKind.PORT: "--port",
+    AttributeKind.METHOD: "--method",
+    AttributeKind.APPLICATION: "--method",
+    AttributeKind.PATH: "--path",
+    AttributeKind.TARGET: "--path",
+    AttributeKind.URL_PATH: "--path",
+    AttributeKind.QUERY: "--path",
+    AttributeKind.HOST: "--host",
+    AttributeKind.AUTHORITY: "--host",
+    AttributeKind.HEADER: "--header",
+    AttributeKind.SNI: "--sni",
+    AttributeKind.CLAIM: "--claim",
+    AttributeKind.TOKEN: "--no-token",
+    AttributeKind.MCP_METHOD: "--mcp-method",
+    AttributeKind.MCP_TOOL: "--tool",
+    AttributeKind.SOURCE_ADDRESS: "--source-ip",
+    AttributeKind.PACKET_SOURCE: "--source-ip",
+    AttributeKind.FORWARDED_ADDRESS: "--forwarded-for",
 }
 
 
@@ -279,7 +272,7 @@ def _negations(predicate: Predicate) -> int:
 
 
 def _is_token(attribute: Attribute) -> bool:
-    return attribute.name == TOKEN.name
+    return attribute.kind is AttributeKind.TOKEN
 
 
 def _asks_of_token(part: Predicate) -> bool:
@@ -309,7 +302,7 @@ def _text(part: Predicate) -> str:
 
 
 def _is_of_token(attribute: Attribute) -> bool:
-    return attribute.name == _CLAIM or attribute == VALID_TOKEN.attribute
+    return attribute.kind is AttributeKind.CLAIM or attribute == VALID_TOKEN.attribute
 
 
 def _token_text(parts: Sequence[Predicate]) -> str:
@@ -331,7 +324,7 @@ def _part_text(part: Predicate) -> str:
 
 def _as_host(atom: Is | Computed) -> Predicate:
     """Return a condition on the host, in whatever form a proxy compares it, for people."""
-    return Is(HOST, atom.matcher) if isinstance(atom, Is) and atom.attribute.name == AUTHORITY.name else atom
+    return Is(HOST, atom.matcher) if isinstance(atom, Is) and atom.attribute.kind is AttributeKind.AUTHORITY else atom
 
 
 def _is_listed(conjunct: Predicate) -> TypeGuard[Is]:
@@ -405,8 +398,8 @@ def _plainer(question: Question, filled: Question) -> Iterator[Question]:
 
 
 def _options(attributes: Iterable[Attribute]) -> tuple[str, ...]:
-    given = [attribute for attribute in attributes if attribute.name in _OPTIONS]
+    given = [attribute for attribute in attributes if attribute.kind in _OPTIONS]
     if any(attribute.needs_http for attribute in given):  # a question with such an option is about HTTP
         given = [attribute for attribute in given if attribute is not APPLICATION]
-    named = dict.fromkeys(_OPTIONS[attribute.name] for attribute in given)
+    named = dict.fromkeys(_OPTIONS[attribute.kind] for attribute in given)
     return tuple(sorted(named, key=list(_OPTIONS.values()).index))

@@ -42,7 +42,6 @@ from eastgate.ir.attributes import (
     HOST,
     METHOD,
     PACKET_SOURCE,
-    PATH,
     PORT,
     PORT_NAME,
     REFUSED_PATH,
@@ -54,22 +53,22 @@ from eastgate.ir.attributes import (
     USUAL,
     VICINITY,
     Attribute,
+    AttributeKind,
     Unknown,
-    claim,
 )
 from eastgate.ir.labels import Operator, Selector
 from eastgate.ir.symbolic.partial import Facts, residual
 from eastgate.ir.symbolic.simplify import both, either, negation, straightened
+from eastgate.ir.symbolic.stages import is_answer
 
 TWO_LINES = 120
 """Characters of a condition that a person reads in one glance."""
 _LEAST = 40  # characters of alternatives beside other requirements
 USUAL_FACTS = Facts(USUAL)
 """What is known of usual requests."""
-VALID_TOKEN = Is(Attribute("valid token", needs_http=True), Present())
+VALID_TOKEN = Is(Attribute(AttributeKind.VALID_TOKEN), Present())
 """That a request has a token with an issuer and a subject, which rules ask for by two claims. Only for people."""
 
-_CLAIM = claim("").name
 _PRINCIPAL = {"iss", "sub"}
 _HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
 _BYTES = Is(APPLICATION, OneOf(frozenset({"bytes"})))
@@ -139,9 +138,9 @@ def _with_token(parts: list[Predicate], asked: list[Predicate], token: Predicate
 def some_claim(part: Predicate) -> str | None:
     """Return the claim that a part asks for, if any value will do."""
     match part:
-        case Is(attribute, Present()) if attribute.name == _CLAIM:
+        case Is(attribute, Present()) if attribute.kind is AttributeKind.CLAIM:
             return attribute.key
-        case Computed(pattern=(attribute, ".+")) if attribute.name == _CLAIM:
+        case Computed(pattern=(attribute, ".+")) if attribute.kind is AttributeKind.CLAIM:
             return attribute.key
         case _:
             return None
@@ -241,7 +240,7 @@ def is_list(part: Predicate, attribute: Attribute) -> bool:
 def _is_path(part: Predicate) -> bool:
     if isinstance(part, Or):
         return bool(part.parts) and all(_is_path(option) for option in part.parts)
-    if not isinstance(part, Is) or part.attribute.name != PATH.name:
+    if not isinstance(part, Is) or part.attribute.kind is not AttributeKind.PATH:
         return False
     return isinstance(part.matcher, OneOf | Prefix | Suffix)
 
@@ -435,7 +434,7 @@ def _atom_text(atom: Is) -> str:
     if atom == VALID_TOKEN:
         return f"a {noun}"
     match atom.matcher:
-        case OneOf() if atom.attribute.name == "answer":
+        case OneOf() if is_answer(atom.attribute):
             return f"{atom.attribute.key} allows"
         case OneOf(values) if atom.attribute == VICINITY:
             return f"from {' or '.join(_NEAR[str(value)] for value in sorted(values, key=str))}"

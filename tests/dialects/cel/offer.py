@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from eastgate.dialects.cel import CelEvaluationError, CelProblem, Expression, Variables, compile_cel
 from eastgate.ir import Value
-from eastgate.ir.attributes import HOST, MCP_TOOL, METHOD, PATH, PORT, Attribute, header
+from eastgate.ir.attributes import HOST, MCP_TOOL, METHOD, PATH, PORT, TIME, Attribute, header
 
-TIME = Attribute("time")
 OFFER = Variables(
     texts={"request.mcp.tool_name": MCP_TOOL, "request.path": PATH, "request.method": METHOD, "request.host": HOST},
     numbers={"destination.port": PORT},

@@ -10,8 +10,8 @@ import pytest
 from eastgate.dialects.cel import CelEvaluationError, Variables, compile_cel
 from eastgate.dialects.cel.expression import Expression
 from eastgate.ir import Value
-from eastgate.ir.attributes import HOST, MCP_TOOL, METHOD, PATH, PORT, Attribute, header
-from tests.dialects.cel.offer import TIME, compiled, outcome
+from eastgate.ir.attributes import HOST, MCP_TOOL, METHOD, PATH, PORT, TIME, Attribute, header
+from tests.dialects.cel.offer import compiled, outcome
 
 USER = header("x-user")
 NO_PATH = "`request.path` is absent"

@@ -7,7 +7,7 @@ import pytest
 from eastgate.envoy.plan.exactness import joint_of, obstacle
 from eastgate.envoy.plan.vantage import AT_SIDECAR
 from eastgate.ir import Computed, Is, OneOf, Prefix, Present, Suffix
-from eastgate.ir.attributes import METHOD, PATH, SERVICE, Attribute, header, query
+from eastgate.ir.attributes import METHOD, PATH, SERVICE, Attribute, claim, header, query
 
 UNSEEN, UNTESTABLE = "EG8002", "EG8003"
 
@@ -25,7 +25,7 @@ def _computed(attribute: Attribute, *, empty: bool, pattern: bool = True) -> Com
     [
         (Is(METHOD, _one_of("GET")), None),
         (Is(SERVICE, Present()), UNSEEN),
-        (Is(Attribute("claim", "sub", True), Present()), UNSEEN),
+        (Is(claim("sub"), Present()), UNSEEN),
         (Is(header("x-team"), _one_of("")), None),
         (Is(query("team"), _one_of("")), None),
         (Is(header("x-team"), _one_of("red"), joined=True), UNTESTABLE),

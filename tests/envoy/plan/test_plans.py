@@ -36,7 +36,7 @@ from eastgate.ir import (
     Site,
     Stage,
 )
-from eastgate.ir.attributes import ADDRESS, METHOD, PATH, SERVICE, Attribute, header
+from eastgate.ir.attributes import ADDRESS, METHOD, PATH, SERVICE, Attribute, claim, header
 from eastgate.ir.symbolic.trees import DecisionNode, choice
 from tests.differential.bench import authority_of
 from tests.differential.world import WORLD
@@ -93,7 +93,7 @@ def test_what_needs_no_http_is_still_asked_of_bytes() -> None:
 _UNSEEN = Rule(Is(SERVICE, OneOf(frozenset({"a/s"}))), RULE)
 _UNTESTABLE = Rule(Computed("it is nice", frozenset({PATH}), lambda _: True), RULE)
 _ENVOYS = Rule(Is(header("X-Forwarded-Proto"), OneOf(frozenset({"https"}))), RULE)
-_CLAIM = Rule(Is(Attribute("claim", "sub", True), Present()), RULE)
+_CLAIM = Rule(Is(claim("sub"), Present()), RULE)
 
 
 @pytest.mark.parametrize(

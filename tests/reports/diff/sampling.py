@@ -11,7 +11,7 @@ from eastgate.authority.questions import arrivals
 from eastgate.ir import Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, SERVICE, SNI
 from eastgate.ir.authorizers import consents
-from eastgate.ir.symbolic.stages import answer_attribute
+from eastgate.ir.symbolic.stages import answer_attribute, is_answer
 from eastgate.ir.symbolic.truth import truth
 from eastgate.reach.differences import AuthorityComparison, DoubtReason, VerdictDifference, compare
 from eastgate.reach.endings import Spelling
@@ -100,7 +100,7 @@ def _contains(comparison: AuthorityComparison, difference: VerdictDifference, re
         return False
     if difference.spelling is not Spelling.PLAIN and difference.spelling not in _spellings(request):
         return False
-    known = {attribute: value for attribute, value in values.items() if attribute.name != "answer"}
+    known = {attribute: value for attribute, value in values.items() if not is_answer(attribute)}
     return truth(difference.when, request) is not False or truth(difference.when, Request(known)) is not False
 
 

@@ -24,12 +24,13 @@ from eastgate.ir.attributes import (
     SNI,
     TARGET,
     Attribute,
+    AttributeKind,
     header,
     normalized_path,
     normalized_target,
 )
 
-LOWERED_AUTHORITY: Final = Attribute("host with its port", "in lower case", needs_http=True)
+LOWERED_AUTHORITY: Final = Attribute(AttributeKind.AUTHORITY, "in lower case")
 
 _PSEUDO_HEADERS: Final = {":method": METHOD, ":authority": AUTHORITY, "host": AUTHORITY, ":path": TARGET}
 _EXPERIMENTAL: Final = "experimental."
@@ -107,4 +108,4 @@ def claim_of_key(key: str) -> Attribute | None:
 
 def metadata_of_key(key: str) -> Attribute:
     """Return what a filter of Envoy says of a request, of which no question knows anything."""
-    return Attribute("metadata", key.removeprefix(_EXPERIMENTAL))
+    return Attribute(AttributeKind.METADATA, key.removeprefix(_EXPERIMENTAL))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from eastgate.basics.records import dataclass
 from eastgate.ir import Known, RawRequest
-from eastgate.ir.attributes import Attribute, claim
+from eastgate.ir.attributes import Attribute, AttributeKind, claim
 
 _SEPARATOR = "]["
 
@@ -24,11 +24,10 @@ def claim_path(attribute: Attribute) -> tuple[str, ...]:
 
 def is_claim(attribute: Attribute) -> bool:
     """Return whether an attribute is a claim."""
-    return attribute.name == _CLAIM
+    return attribute.kind is AttributeKind.CLAIM
 
 
 ISSUER, SUBJECT, AUDIENCE, PRESENTER = map(claim, ("iss", "sub", "aud", "azp"))
-_CLAIM = ISSUER.name
 
 
 @dataclass(frozen=True, slots=True)

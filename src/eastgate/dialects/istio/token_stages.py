@@ -116,7 +116,7 @@ _GATEWAY: Final = "at the gateway"
 def _own(attribute: Attribute) -> Attribute:
     """Return the attribute for what a gateway makes of the token."""
     if attribute is TOKEN or is_claim(attribute):
-        return Attribute(attribute.name, f"{attribute.key} ({_GATEWAY})".strip(), needs_http=True)
+        return Attribute(attribute.kind, f"{attribute.key} ({_GATEWAY})".strip())
     return attribute
 
 

@@ -29,7 +29,7 @@ from eastgate.dialects.istio.model import IstioPolicy
 from eastgate.dialects.istio.planes import injected_namespaces
 from eastgate.dialects.istio.targets import WAYPOINT_CLASS
 from eastgate.ir import AccountsOf, And, InNetwork, Is, OneOf, Or, Predicate, rewrite
-from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, IDENTITY, PORT, Attribute
+from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, IDENTITY, PORT, Attribute, AttributeKind
 from eastgate.ir.matchers import Known, Matcher
 from eastgate.ir.predicates import ALWAYS, NEVER, Computed
 
@@ -190,8 +190,8 @@ def is_bound(policy: IstioPolicy, binding: Binding) -> bool:
 
 
 # Nobody says these, so that they are unknown
-_SERVICE_ADDRESS: Final = Attribute("destination address", "of the Service")
-_SERVICE_PORT: Final = Attribute("port", "of the Service")
+_SERVICE_ADDRESS: Final = Attribute(AttributeKind.DESTINATION_ADDRESS, "of the Service")
+_SERVICE_PORT: Final = Attribute(AttributeKind.PORT, "of the Service")
 
 
 def seen_by(binding: Binding, predicate: Predicate) -> Predicate:
@@ -223,7 +223,7 @@ def _leading_from(matcher: Matcher, ports: Sequence[tuple[int, tuple[int, ...]]]
     return Or((sure, And((Is(PORT, OneOf(frozenset(unsure))), Is(_SERVICE_PORT, matcher)))))
 
 
-_WAYPOINT_ADDRESS: Final = Attribute("source address", "of the waypoint")  # nobody says it, so that it is unknown
+_WAYPOINT_ADDRESS: Final = Attribute(AttributeKind.SOURCE_ADDRESS, "of the waypoint")  # always unknown
 
 
 def seen_from(waypoint: Waypoint, predicate: Predicate) -> Predicate:

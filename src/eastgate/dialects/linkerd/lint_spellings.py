@@ -32,7 +32,7 @@ from eastgate.ir import (
     any_of,
     atoms,
 )
-from eastgate.ir.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH, Attribute, header
+from eastgate.ir.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH, Attribute, AttributeKind, header
 from eastgate.ir.paths import comparable_path
 from eastgate.ir.symbolic.stages import allow_lists
 from eastgate.settings import DataPlane
@@ -113,14 +113,14 @@ def _find_bypass(case: SelectorCase, native: Layer, ours: Layer, context: Contex
                 and context.chains_for(native, request)[0] is other.chain
             ):
                 host = request.get(HOST)
-                headers, query = (_values_by_name(request, kind) for kind in ("header", "query parameter"))
+                headers = _values_by_name(request, AttributeKind.HEADER)
                 assert caller is not None  # noqa: S101 - without a caller there are no spellings
                 return _Bypass(
                     port=port,
                     method=str(request.values[METHOD]),
                     host=host if isinstance(host, str) else None,
                     headers=headers,
-                    query=urlencode(query),
+                    query=urlencode(_values_by_name(request, AttributeKind.QUERY)),
                     spelt=spelt,
                     path=path,
                     taken=other.chain,
@@ -129,12 +129,12 @@ def _find_bypass(case: SelectorCase, native: Layer, ours: Layer, context: Contex
     return None
 
 
-def _values_by_name(request: Request, kind: str) -> dict[str, str]:
+def _values_by_name(request: Request, kind: AttributeKind) -> dict[str, str]:
     """Return the headers or the query parameters of a request."""
     return {
         attribute.key: value
         for attribute, value in request.values.items()
-        if attribute.name == kind and isinstance(value, str)
+        if attribute.kind is kind and isinstance(value, str)
     }
 
 

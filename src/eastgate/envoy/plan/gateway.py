@@ -45,14 +45,14 @@ from eastgate.ir import (
     atoms,
     authorizers_in,
 )
-from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, PATH, SNI, Attribute
+from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, PATH, SNI, Attribute, AttributeKind
 from eastgate.ir.paths import comparable_path, is_sensitive
 from eastgate.ir.symbolic.callers import AnonymousCell, CallerCell, CallerCells
 from eastgate.ir.symbolic.trees import choice
 from eastgate.settings import Settings
 
-DESTINATION = Attribute("destination")  # where routing leads a request: the id of a `GatewayDestination`
-MESSAGE = Attribute("MCP message", needs_http=True)  # whether the message in a request was read
+DESTINATION = Attribute(AttributeKind.DESTINATION)  # where routing leads a request: the id of a `GatewayDestination`
+MESSAGE = Attribute(AttributeKind.MCP_MESSAGE)  # whether the message in a request was read
 # Refusals of what is no proper message, or of no session of the caller's, whatever policies say of it
 UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION = "unread-message", "no-session", "no-such-session"
 NOWHERE = "nowhere"  # the destination of what no route takes

@@ -32,9 +32,8 @@ from eastgate.ir import (
     Stage,
     all_of,
 )
-from eastgate.ir.attributes import Attribute
+from eastgate.ir.attributes import Attribute, AttributeKind
 
-_ANSWER = "answer"
 _ALLOWS = OneOf(frozenset({"allow"}))
 
 
@@ -91,12 +90,12 @@ class OrderedStage:
 
 def answer_attribute(authorizer: str) -> Attribute:
     """Return the attribute that holds the answer of an external authorizer: `allow`, anything else, or absent."""
-    return Attribute(_ANSWER, authorizer)
+    return Attribute(AttributeKind.ANSWER, authorizer)
 
 
 def is_answer(attribute: Attribute) -> bool:
     """Tell whether an attribute is the answer of an external authorizer."""
-    return attribute.name == _ANSWER
+    return attribute.kind is AttributeKind.ANSWER
 
 
 def order_chain(chain: Chain) -> list[OrderedStage]:

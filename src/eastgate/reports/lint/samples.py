@@ -12,7 +12,7 @@ from eastgate.reports.lint.inventory import Group, PolicyInventory
 from eastgate.reports.lint.statements import callers
 
 _MOST = 12  # of each kind
-_PATHS = frozenset(attribute.name for attribute in PATHS)  # in whatever form a proxy compares it
+_PATHS = frozenset(attribute.kind for attribute in PATHS)  # in whatever form a proxy compares it
 
 
 def sample_questions(group: Group, inventory: PolicyInventory) -> Iterator[tuple[Question, Arrival]]:
@@ -77,7 +77,7 @@ def _values(group: Group) -> dict[Attribute, list[object]]:
         for atom in atoms(rule.when):
             if not isinstance(atom, Is):
                 continue
-            attribute = PATH if atom.attribute.name in _PATHS else atom.attribute
+            attribute = PATH if atom.attribute.kind in _PATHS else atom.attribute
             values = by_attribute.setdefault(attribute, [])
             if len(values) < _MOST and isinstance(atom.matcher, OneOf):
                 values += [value for value in sorted(atom.matcher.values, key=str)[:3] if value not in values]
