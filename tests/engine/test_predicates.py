@@ -9,7 +9,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Known, Not, OneOf, Or, Predicate, atoms, mentions, rewrite
+from eastgate.engine.trace import trace
+from eastgate.ir import (
+    ALWAYS,
+    NEVER,
+    AllowAny,
+    And,
+    Chain,
+    Computed,
+    Is,
+    Known,
+    Layer,
+    Not,
+    OneOf,
+    Or,
+    Origin,
+    Placement,
+    PolicyRef,
+    Predicate,
+    Prefix,
+    Request,
+    Rule,
+    atoms,
+    mentions,
+    rewrite,
+)
 from eastgate.ir.attributes import METHOD, PORT, Attribute
 from eastgate.ir.predicates import assume
 from tests.engine.brute_force import HEADER, WORLD, atoms_about, holds
@@ -136,3 +160,13 @@ ON_1, IS_A = Is(PORT, OneOf(frozenset({1}))), Is(METHOD, OneOf(frozenset({"a"}))
 )
 def test_what_is_assumed_is_left_out(predicate: Predicate, held: bool, assumed: Predicate) -> None:
     assert assume(predicate, lambda atom: atom == ON_1, held=held) == assumed
+
+
+def test_a_near_miss_names_no_attribute_that_its_reader_knows() -> None:
+    """Only the attribute itself is left out: a value, or an expression, may have the same words in it."""
+    method_is = Computed("method is GET", frozenset({METHOD}), lambda _values: False)
+    alternatives = Or((Is(METHOD, OneOf(frozenset({"PUT", "method is PUT"}))), Not(Is(METHOD, Prefix("G"))), method_is))
+    rule = Rule(alternatives, Origin(PolicyRef("Policy", "app", "p"), 0))
+    layer = Layer(Placement(None, "workload"), Chain((AllowAny("allow", (rule,)),)))
+    (nearest,) = trace([layer], Request({METHOD: "GET"})).layers[0].nearest
+    assert [missed.wanted for missed in nearest.missed] == ["PUT or method is PUT or not G* or method is GET"]

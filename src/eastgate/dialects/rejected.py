@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import CONTROLLER_KINDS, Everything, GatewayNamed, Target, World, dns_label_problem
@@ -20,7 +20,7 @@ from eastgate.dialects.modes import LayerMode, Mode, refusing
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words
 from eastgate.ir import And, Attachment, Chain, Deny, Layer, Origin, Placement, PolicyRef, Refusal, Rule, RuleKind
 from eastgate.reading.manifests import Document
-from eastgate.reading.manifests.codes import DUPLICATE_OBJECT
+from eastgate.reading.manifests import codes as text_codes
 from eastgate.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 UNREADABLE = Placement(None, "unreadable")
 
-_TEXT_ERRORS = "EG10"  # codes of errors in the text itself: the rest of it is not reliable
+# Errors in the text itself: the rest of it is not reliable
+_TEXT_ERRORS = frozenset(code.id for code in vars(text_codes).values() if isinstance(code, Code))
 _HEAD = ("apiVersion", "kind", "metadata")
 _KNATIVE = ("serving.knative.dev", "Service")
 _INSIDE = frozenset({("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")})
@@ -100,9 +101,9 @@ def _targets(
 ) -> tuple[Target, ...]:
     """Return its targets where these have no errors; otherwise its namespace, or everything where that has errors."""
     namespace = document.home
-    if [error.code for error in errors] == [DUPLICATE_OBJECT] and stays_in_namespace(document):
+    if [error.code for error in errors] == [text_codes.DUPLICATE_OBJECT] and stays_in_namespace(document):
         return (Everything(namespace),)
-    unsound = [error for error in errors if error.code.id.startswith(_TEXT_ERRORS)]
+    unsound = [error for error in errors if error.code.id in _TEXT_ERRORS]
     if any(
         error.span is None or error.span.underlined in _HEAD or _is_within(document, error.span, "metadata")
         for error in unsound

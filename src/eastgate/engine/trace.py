@@ -17,6 +17,7 @@ from eastgate.ir import (
     Is,
     Known,
     Layer,
+    Not,
     Observe,
     OneOf,
     Or,
@@ -223,5 +224,20 @@ def _meant(part: Predicate, actual: Known | Unknown) -> str | None:
 
 
 def _wanted(part: Predicate, attribute: Attribute) -> str:
-    text = str(part)
-    return text.replace(f"{attribute} is ", "")
+    """Return a condition for a reader who knows the attribute: without its name, wherever the name stands."""
+    match part:
+        case Is(own, matcher) if own is attribute:
+            return str(matcher)
+        case And(parts) if parts:
+            return " and ".join(_bracketed(each, attribute) for each in parts)
+        case Or(parts) if parts:
+            return " or ".join(_bracketed(each, attribute) for each in parts)
+        case Not(denied):
+            return f"not {_bracketed(denied, attribute)}"
+        case _:
+            return str(part)
+
+
+def _bracketed(part: Predicate, attribute: Attribute) -> str:
+    text = _wanted(part, attribute)
+    return f"({text})" if isinstance(part, And | Or) else text

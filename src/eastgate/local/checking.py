@@ -97,5 +97,4 @@ def _is_of_pod(mesh: LocalMesh, question: Question) -> bool:
 
 def _is_by_network(decision: Decision) -> bool:
     """Return whether a network policy decided."""
-    placements = (layer.at for layer in decision.layers)
-    return any(at.site is Site.NETWORK and str(at) == decision.outcome.layer for at in placements)
+    return any(layer.at.site is Site.NETWORK and layer.name == decision.outcome.layer for layer in decision.layers)

@@ -375,11 +375,11 @@ class StatementProof:
 
     def _field(self, decision: Decision) -> str | None:
         """Return the path of the rule that decided in its policy."""
-        if decision.span is None or decision.policy is None:
+        origin = decision.origin
+        if decision.span is None or origin is None or origin.policy is None:
             return None
-        refs = (policy.ref for policy in self._authority.policies if str(policy.ref) == decision.policy)
-        documents = filter(None, map(self._authority.document_of, refs))
-        return next(filter(None, (field_path(document, decision.span) for document in documents)), None)
+        document = self._authority.document_of(origin.policy)
+        return field_path(document, decision.span) if document is not None else None
 
     def _to_change(self, decision: Decision) -> list[str]:
         """Return the policies of which one would have to change: who decided, or else who could have."""

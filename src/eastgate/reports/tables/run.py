@@ -254,7 +254,7 @@ def _names(decision: Decision) -> tuple[str, ...]:
     policy = decision.origin.policy if decision.origin is not None else None
     if policy is None:
         return ("none",)
-    return str(policy), str(policy).replace(policy.kind, f"{policy.kind}.{policy.group}", 1)
+    return str(policy), str(replace(policy, kind=f"{policy.kind}.{policy.group}"))
 
 
 def _rejections(table: Table, manifests: Manifests) -> list[Result]:

@@ -40,6 +40,7 @@ from eastgate.dialects.kuadrant.rego.syntax import (
     Term,
     Unify,
     UnsupportedModule,
+    UnsupportedVariable,
     Var,
     With,
     children,
@@ -126,10 +127,8 @@ class _Resolver:
         """Resolve a rule and order its body."""
         try:
             return self._rule(rule)
-        except UnsupportedModule as problem:
-            if str(problem).startswith(("the variable", "line")):
-                raise UnsupportedModule(f"{problem}, in the rule {rule.name}") from None
-            raise
+        except UnsupportedVariable as problem:
+            raise UnsupportedModule(f"{problem}, in the rule {rule.name}") from None
 
     def _rule(self, rule: RegoRule, scope: dict[str, str] | None = None) -> RegoRule:
         if scope is None:  # the rules after `else` have the arguments of the first
@@ -172,23 +171,23 @@ class _Resolver:
         for literal in body:
             early = above & set(_declared_names(literal))
             if early:
-                raise UnsupportedModule(f"the variable {min(early)} is used before it is declared")
+                raise UnsupportedVariable(f"the variable {min(early)} is used before it is declared")
             above |= _free_names(literal)
             plain = literal.literal if isinstance(literal, With) else literal
             if isinstance(plain, Assign):
                 if not is_target(plain.target) or never_equal(plain.target, plain.value):
                     raise UnsupportedModule("the target of `:=` must be a variable, or an array or object of them")
                 if own := variables(plain.target) & variables(plain.value):
-                    raise UnsupportedModule(f"the variable {min(own)} is used before it is declared")
+                    raise UnsupportedVariable(f"the variable {min(own)} is used before it is declared")
             names += _declared_names(literal)
         assigned = [name for name in names if not _is_wildcard(name)]
         twice = {name for name in assigned if assigned.count(name) > 1}
         once = {name for literal in body if isinstance(literal, Some) for name in literal.names}
         unused = once - {name for literal in body for name in _mentioned_names(literal)}
         if unused:
-            raise UnsupportedModule(f"the variable {min(unused)} is declared and not used")
+            raise UnsupportedVariable(f"the variable {min(unused)} is declared and not used")
         if twice:
-            raise UnsupportedModule(f"the variable {min(twice)} is declared twice")
+            raise UnsupportedVariable(f"the variable {min(twice)} is declared twice")
         if self._version and not {INPUT, DATA}.isdisjoint(names):
             raise UnsupportedModule("a variable cannot be named input or data")
         return {**scope, **{name: self._new(name) for name in assigned}}
@@ -238,7 +237,7 @@ class _Resolver:
                     name for condition in body for name in _mentioned_names(condition)
                 }
                 if unused:
-                    raise UnsupportedModule(f"the variable {min(unused)} is declared and not used")
+                    raise UnsupportedVariable(f"the variable {min(unused)} is declared and not used")
                 inner, _ = self._body(body, {**scope, **names})
                 keyed_by = None if key is None else Var(names[key.name])
                 return Every(keyed_by, Var(names[value.name]), self._term(source, scope), inner)
@@ -368,9 +367,9 @@ def _is_wildcard(name: str) -> bool:
 # Order
 
 
-def _unsafe_variable(names: Iterable[str]) -> UnsupportedModule:
+def _unsafe_variable(names: Iterable[str]) -> UnsupportedVariable:
     shown = min(name.partition("#")[0] for name in names)
-    return UnsupportedModule(f"the variable {'_' if _is_wildcard(shown) else shown} has no value")
+    return UnsupportedVariable(f"the variable {'_' if _is_wildcard(shown) else shown} has no value")
 
 
 def _order(body: Body, bound: Names) -> tuple[Body, Names]:

@@ -17,6 +17,10 @@ class UnsupportedModule(Exception):  # noqa: N818 - what is wrong with a module,
     """The module cannot be evaluated as OPA would."""
 
 
+class UnsupportedVariable(UnsupportedModule):
+    """A variable of a rule is not used as OPA asks for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scalar:
     """null, a boolean, a number or a text. `odd`: an integer that is written `1.0` or `1e3`, which OPA keeps so."""
