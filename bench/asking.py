@@ -99,4 +99,6 @@ def _allowed(questions: Sequence[Prepared]) -> list[bool]:
 
 
 def _question(ask: Ask) -> Question:
-    return Question(ask.identity or "anonymous", f"pod:{ask.workload}", ask.port, ask.method, ask.path)
+    return Question.of(
+        ask.identity or "anonymous", f"pod:{ask.workload}", port=ask.port, method=ask.method, path=ask.path
+    )

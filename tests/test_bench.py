@@ -118,9 +118,9 @@ def test_manifests_of_a_plan_mean_what_its_objects_mean(name: str, built: Built,
 def as_question(ask: Ask) -> Question:
     source = ask.identity or "anonymous"
     if ask.tool is None:
-        return Question(source, f"pod:{ask.workload}", ask.port, ask.method, ask.path)
+        return Question.of(source, f"pod:{ask.workload}", port=ask.port, method=ask.method, path=ask.path)
     to = f"gateway:{ask.workload.removeprefix('Gateway ')}"
-    return Question(source, to, ask.port, ask.method, ask.path, host="tools.example", tool=ask.tool)
+    return Question.of(source, to, port=ask.port, method=ask.method, path=ask.path, host="tools.example", tool=ask.tool)
 
 
 @pytest.mark.parametrize("world", [generate, http_world, mcp_world])

@@ -100,7 +100,7 @@ def _headings(page: Path) -> set[str]:
 
 # Two classes of one name, where that is meant. Ends of questions are what a question names, and objects of
 # `eastgate.cluster` are what it finds by that name; no module of the product imports both.
-_ENDS = ("authority/questions/ends.py", "cluster/")
+_ENDS = ("cluster/",)
 _DIALECTS = ("dialects/",)  # each dialect has one, in the file of the same name
 _SHARED_NAMES = {
     **dict.fromkeys(("Backend", "Gateway", "Pod", "Route", "Service", "ServiceAccount"), _ENDS),

@@ -74,7 +74,7 @@ class Tour:
         self.console.print(table)
 
     async def _call(self, account: str, server: str, request: McpRequest) -> CallResult:
-        question = Question(f"sa:agents/{account}", "gateway:agents/tools", host=f"{server}.example", path="/mcp")
+        question = Question.of(f"sa:agents/{account}", "gateway:agents/tools", host=f"{server}.example", path="/mcp")
         (call,) = await make_calls(self.mesh, question, mcp=request)
         return call
 

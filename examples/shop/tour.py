@@ -33,22 +33,42 @@ PARTNER = "spiffe://partner.example/ns/shop/sa/settlement"
 WEB = "spiffe://cluster.local/ns/shop/sa/web"
 
 TOUR = [
-    ("The web front uses the cart", Question("sa:shop/web", "pod:shop/cart", 8080), "allow"),
-    ("… by the Service, whose port 80 leads to 8080", Question("sa:shop/web", "service:shop/cart", 80), "allow"),
-    ("… but not on its metrics port", Question("sa:shop/web", "pod:shop/cart", 9090), "deny"),
-    ("A client without identity is nobody", Question("anonymous", "pod:shop/cart", 8080), "deny"),
-    ("Same account name, another namespace", Question("sa:sandbox/web", "pod:shop/cart", 8080), "deny"),
-    ("Another trust domain", Question("spiffe://evil.example/ns/shop/sa/web", "pod:shop/cart", 8080), "deny"),
-    ("The cart charges a card", Question("sa:shop/cart", "pod:shop/payments", 8443, "POST", "/v1/charges"), "allow"),
-    ("… and may not delete it", Question("sa:shop/cart", "pod:shop/payments", 8443, "DELETE", "/v1/charges/7"), "deny"),
-    ("The web front may not reach payments", Question("sa:shop/web", "pod:shop/payments", 8443), "deny"),
-    ("A partner looks up a charge", Question(PARTNER, "pod:shop/payments", 8443, "GET", "/v1/charges/7"), "allow"),
-    ("… and climbs out of it", Question(PARTNER, "pod:shop/payments", 8443, "GET", "/v1/charges/../admin"), "deny"),
-    ("Prometheus reads metrics", Question("sa:monitoring/prometheus", "pod:shop/cart", 9090), "allow"),
-    ("… but not card data", Question("sa:monitoring/prometheus", "pod:shop/payments", 8443), "deny"),
-    ("The sandbox is kept out", Question("pod:sandbox/experiments", "pod:shop/cart", 8080), "deny"),
-    ("… also where no policy is", Question("pod:sandbox/experiments", "pod:shop/web", 8080), "deny"),
-    ("Everyone else may see the web front", Question("anonymous", "pod:shop/web", 8080), "allow"),
+    ("The web front uses the cart", Question.of("sa:shop/web", "pod:shop/cart", port=8080), "allow"),
+    (
+        "… by the Service, whose port 80 leads to 8080",
+        Question.of("sa:shop/web", "service:shop/cart", port=80),
+        "allow",
+    ),
+    ("… but not on its metrics port", Question.of("sa:shop/web", "pod:shop/cart", port=9090), "deny"),
+    ("A client without identity is nobody", Question.of("anonymous", "pod:shop/cart", port=8080), "deny"),
+    ("Same account name, another namespace", Question.of("sa:sandbox/web", "pod:shop/cart", port=8080), "deny"),
+    ("Another trust domain", Question.of("spiffe://evil.example/ns/shop/sa/web", "pod:shop/cart", port=8080), "deny"),
+    (
+        "The cart charges a card",
+        Question.of("sa:shop/cart", "pod:shop/payments", port=8443, method="POST", path="/v1/charges"),
+        "allow",
+    ),
+    (
+        "… and may not delete it",
+        Question.of("sa:shop/cart", "pod:shop/payments", port=8443, method="DELETE", path="/v1/charges/7"),
+        "deny",
+    ),
+    ("The web front may not reach payments", Question.of("sa:shop/web", "pod:shop/payments", port=8443), "deny"),
+    (
+        "A partner looks up a charge",
+        Question.of(PARTNER, "pod:shop/payments", port=8443, method="GET", path="/v1/charges/7"),
+        "allow",
+    ),
+    (
+        "… and climbs out of it",
+        Question.of(PARTNER, "pod:shop/payments", port=8443, method="GET", path="/v1/charges/../admin"),
+        "deny",
+    ),
+    ("Prometheus reads metrics", Question.of("sa:monitoring/prometheus", "pod:shop/cart", port=9090), "allow"),
+    ("… but not card data", Question.of("sa:monitoring/prometheus", "pod:shop/payments", port=8443), "deny"),
+    ("The sandbox is kept out", Question.of("pod:sandbox/experiments", "pod:shop/cart", port=8080), "deny"),
+    ("… also where no policy is", Question.of("pod:sandbox/experiments", "pod:shop/web", port=8080), "deny"),
+    ("Everyone else may see the web front", Question.of("anonymous", "pod:shop/web", port=8080), "allow"),
 ]
 
 DELETING = TOUR[7][1]
@@ -157,7 +177,7 @@ async def _go(tour: Tour) -> None:
     await tour.ask_all(
         [
             ("The web front uses the cart", USING, "deny"),
-            ("The checkout does", Question("sa:shop/checkout", "pod:shop/cart", 8080), "allow"),
+            ("The checkout does", Question.of("sa:shop/checkout", "pod:shop/cart", port=8080), "allow"),
         ]
     )
     say("\n[bold]Why?[/bold]\n")

@@ -28,19 +28,6 @@ if TYPE_CHECKING:
     from eastgate.authority.questions import Arrival as Arrival
     from eastgate.authority.questions import Question as Question
     from eastgate.authority.questions import QuestionError as QuestionError
-    from eastgate.authority.questions.ends import ANONYMOUS as ANONYMOUS
-    from eastgate.authority.questions.ends import Address as Address
-    from eastgate.authority.questions.ends import Anonymous as Anonymous
-    from eastgate.authority.questions.ends import AuthConfig as AuthConfig
-    from eastgate.authority.questions.ends import Backend as Backend
-    from eastgate.authority.questions.ends import CertificateName as CertificateName
-    from eastgate.authority.questions.ends import Gateway as Gateway
-    from eastgate.authority.questions.ends import Host as Host
-    from eastgate.authority.questions.ends import Pod as Pod
-    from eastgate.authority.questions.ends import Route as Route
-    from eastgate.authority.questions.ends import Service as Service
-    from eastgate.authority.questions.ends import ServiceAccount as ServiceAccount
-    from eastgate.authority.questions.ends import SpiffeId as SpiffeId
     from eastgate.authority.reading import Fault as Fault
     from eastgate.authority.reading import FaultReason as FaultReason
     from eastgate.authority.reading import ManifestError as ManifestError
@@ -55,6 +42,19 @@ if TYPE_CHECKING:
     from eastgate.cluster import ObjectId as ObjectId
     from eastgate.cluster import World as World
     from eastgate.cluster import WorldObject as WorldObject
+    from eastgate.cluster.ends import ANONYMOUS as ANONYMOUS
+    from eastgate.cluster.ends import Address as Address
+    from eastgate.cluster.ends import Anonymous as Anonymous
+    from eastgate.cluster.ends import AuthConfig as AuthConfig
+    from eastgate.cluster.ends import Backend as Backend
+    from eastgate.cluster.ends import CertificateName as CertificateName
+    from eastgate.cluster.ends import Gateway as Gateway
+    from eastgate.cluster.ends import Host as Host
+    from eastgate.cluster.ends import Pod as Pod
+    from eastgate.cluster.ends import Route as Route
+    from eastgate.cluster.ends import Service as Service
+    from eastgate.cluster.ends import ServiceAccount as ServiceAccount
+    from eastgate.cluster.ends import SpiffeId as SpiffeId
     from eastgate.cluster.points import Point as Point
     from eastgate.cluster.unread import Callers as Callers
     from eastgate.cluster.unread import Handling as Handling
@@ -216,7 +216,7 @@ _NAMES = {
     "basics.diagnostics.spans": ("SourceText", "Span"),
     "ir": ("Layer", "Origin", "Outcome", "PolicyRef", "Refusal", "Reply", "Request", "Rule", "Ruling"),
     "authority.questions": ("Arrival", "Question", "QuestionError"),
-    "authority.questions.ends": (
+    "cluster.ends": (
         "ANONYMOUS",
         "Address",
         "Anonymous",

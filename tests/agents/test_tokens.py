@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from eastgate.cluster.ends import ServiceAccount
 from eastgate.control.events import Decided
 from eastgate.local.why import explain_observation
 from tests.agents.manifests import GATEWAY, asks, backend, tools
@@ -65,6 +66,6 @@ def test_the_log_has_the_identity_of_a_token_and_why_explains_by_it(agents: Agen
     assert event.observation.peer == WRITER
     explained = explain_observation(event.observation, agents.mesh.enforcement.authority)
     assert explained.decision is not None
-    assert explained.decision.question.source == "sa:prod/writer"
+    assert explained.decision.question.source == ServiceAccount("prod", "writer")
     if not asked:
         assert (explained.comparison.holds, explained.decision.allowed) == (True, True)

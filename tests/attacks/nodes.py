@@ -100,7 +100,7 @@ UNREAD: Final = World(
         {"apiVersion": version, "kind": kind, "metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
         for version, kind, spec in _UNREAD
     ],
-    (Question("sa:shop/web", "pod:shop/web"),),
+    (Question.of("sa:shop/web", "pod:shop/web"),),
 )
 
 

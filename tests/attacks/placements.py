@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from eastgate.authority.questions import QuestionError
+from eastgate.cluster.ends import Gateway
 from eastgate.control.identity import SvidSource
 from eastgate.envoy.config.sidecar import OUTBOUND_PORT
 from eastgate.envoy.config.tokens import TokenIdentity
@@ -296,7 +297,7 @@ class _Gateway(_Outbound):
         http = _in_origin_form(http)
         asked = self._ask(http).question()
         behind = Ask(Caller("spiffe://td/ns/a/sa/gw", self._site.address), _POD, _PORT, http).question()
-        for question in (replace(asked, to=f"gateway:a/{_GATEWAY}", port=self._port), behind):
+        for question in (replace(asked, destination=Gateway("a", _GATEWAY), port=self._port), behind):
             try:
                 decision = self._authority.decide(question)
             except QuestionError as error:

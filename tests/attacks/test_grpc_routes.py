@@ -61,7 +61,7 @@ def test_a_call_arrives_as_what_it_was_decided_as(edge: Edge) -> None:
         case = (path, method, kind, came)
         assert came is None or (came[0] == "POST" and _LEADS.fullmatch(came[1])), case
         try:
-            asked = Question("anonymous", "gateway:a/gw", CLEAR, method, path, "g.example")
+            asked = Question.of("anonymous", "gateway:a/gw", port=CLEAR, method=method, path=path, host="g.example")
             allowed = authority.decide(asked).allowed
         except QuestionError:
             allowed = False

@@ -46,7 +46,15 @@ def test_a_host_is_served_by_the_listener_of_the_handshake_alone(edge: Edge, alp
     for port, sni, host in itertools.product((OPEN, WITH_CA), _NAMES, _HOSTS):
         tls = client(_GOOD if port == WITH_CA else None, alpn=alpn)
         status, routes = edge.status(port, host, tls, sni), edge.routes()
-        asked = Question("anonymous", "gateway:a/gw", port, "GET", "/x", host, sni=sni if sni != "127.0.0.1" else "")
+        asked = Question.of(
+            "anonymous",
+            "gateway:a/gw",
+            port=port,
+            method="GET",
+            path="/x",
+            host=host,
+            sni=sni if sni != "127.0.0.1" else "",
+        )
         case = (port, sni, host, routes)
         assert authority.decide(asked if sni is not None else _without_sni(asked)).allowed is (status == 200), case
         assert len(routes) == (status == 200), case
@@ -57,7 +65,9 @@ def test_a_host_is_served_by_the_listener_of_the_handshake_alone(edge: Edge, alp
 
 
 def _without_sni(asked: Question) -> Question:
-    return Question(asked.source, asked.to, asked.port, asked.method, asked.path, asked.host, sni="")
+    return Question.of(
+        asked.source, asked.destination, port=asked.port, method=asked.method, path=asked.path, host=asked.host, sni=""
+    )
 
 
 @pytest.mark.parametrize("version", _VERSIONS)

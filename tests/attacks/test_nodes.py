@@ -59,5 +59,5 @@ _POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespac
     ids=["a null among exceptions", "a list for the kind of a target"],
 )
 def test_what_was_found(found: dict[str, Any], told: str) -> None:
-    world = World("found", Settings(), [_POD, found], (Question("sa:shop/web", "pod:shop/web"),))
+    world = World("found", Settings(), [_POD, found], (Question.of("sa:shop/web", "pod:shop/web"),))
     assert any(told in each for each in outcomes(world, 1, found)), json.dumps(outcomes(world, 1, found))

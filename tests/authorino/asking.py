@@ -10,6 +10,7 @@ from urllib.parse import quote
 import grpc
 
 from eastgate.authority.questions import Question
+from eastgate.cluster.ends import ANONYMOUS
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
 from eastgate.ir.fields import header_values
 from tests.authorino.requests import FAR, answered, check_request, signer
@@ -37,12 +38,12 @@ def ask(question: Question, served: Served, authorino: Authorino) -> Answer:
     A row about a host is looked up by it, whatever the Host of the request. A row about an AuthConfig that does not
     serve the host of the request is answered by none.
     """
-    kind, _, name = question.to.partition(":")
+    kind, _, name = str(question.destination).partition(":")
     config = served.configs.get(name) if kind == "authconfig" else None
     host = question.host or (name if kind == "host" else _only_host(config))
     if kind == "authconfig" and host is not None and served.links.serving(host) != name:
         return Answer(_NOT_FOUND, detail="another AuthConfig serves this host, or none")
-    if None in (host, question.method, question.path, question.headers) or question.source != "anonymous":
+    if None in (host, question.method, question.path, question.headers) or question.source != ANONYMOUS:
         return Answer(None, detail="the row leaves out a part of the request, or has a caller with an identity")
     facts = RequestFacts(
         time=time.time(),

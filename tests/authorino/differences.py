@@ -110,7 +110,7 @@ def refusals(served: Served) -> dict[str, str]:
 
 
 def _asked(case: Case) -> str:
-    return case.question.to.partition(":")[2]
+    return str(case.question.destination).partition(":")[2]
 
 
 def difference(case: Case, answer: Answer) -> str | None:

@@ -28,7 +28,7 @@ def convert(row: Row) -> Outcome:
 
 def gateways(row: Row) -> list[str]:
     """The Gateways that a request of this row may come through."""
-    kind, _, name = row.case.question.to.partition(":")
+    kind, _, name = str(row.case.question.destination).partition(":")
     if kind == "gateway":
         return [name]
     (route,) = [

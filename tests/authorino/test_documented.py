@@ -32,7 +32,9 @@ def table_about(name: str, configs: list[Manifest], secrets: tuple[Manifest, ...
     cases = [case for config in configs for case in questions(config, secrets)]
     table = decided(table_of(name, [*configs, *secrets], cases, folder))
     fetching = {f"authconfig:{name_of(config)}" for config in configs if "metadata" in config["spec"]}
-    cited = (replace(case, cites="ruling 53" if case.question.to in fetching else None) for case in table.cases)
+    cited = (
+        replace(case, cites="ruling 53" if str(case.question.destination) in fetching else None) for case in table.cases
+    )
     return replace(table, cases=tuple(cited))
 
 

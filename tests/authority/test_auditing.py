@@ -65,7 +65,7 @@ def policy(template: str, action: str = "ALLOW", mode: str = AUDIT, name: str = 
 def decide(tmp_path: Path, source: str, *policies: str) -> Decision:
     file = tmp_path / "all.yaml"
     file.write_text(PODS + "---".join(policies))
-    return load(file).decide(Question(source, "pod:shop/cart", 8080, "GET", "/"))
+    return load(file).decide(Question.of(source, "pod:shop/cart", port=8080, method="GET", path="/"))
 
 
 A = "AuthorizationPolicy/shop/p"
@@ -155,7 +155,7 @@ def test_what_an_audited_policy_would_do(
 def test_a_default_policy_of_linkerd_can_be_audited(tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
     file.write_text(PODS.replace("linkerd.io/inject: enabled", "config.linkerd.io/default-inbound-policy: audit"))
-    decision = load(file).decide(Question("sa:shop/web", "pod:shop/cart", 8080, "GET", "/"))
+    decision = load(file).decide(Question.of("sa:shop/web", "pod:shop/cart", port=8080, method="GET", path="/"))
     [audited] = decision.audit
     assert decision.allowed
     assert not decision.would_be.allowed
@@ -239,7 +239,7 @@ def test_an_audited_policy_on_routes_is_tried_without_credentials(
     file.write_text(PODS + ROUTE.replace("KIND", kind).replace("NAME", name).replace("HOW", how))
     found = json.loads(CliRunner().invoke(main, ["lint", "-f", str(file), "-o", "json"]).stdout)["findings"]
     messages = [(each["message"], each["example"]) for each in found if each["code"] == "EG6046"]
-    asked = Question("anonymous", "route:shop/r", method="GET", path="/", headers={"accept": "*/*"})
+    asked = Question.of("anonymous", "route:shop/r", method="GET", path="/", headers={"accept": "*/*"})
     assert load(file).decide(asked).would_be.allowed is (where is None)
     would = f"if it were enforced, AuthPolicy/shop/keys would deny requests without credentials at {where}"
     assert [message for message, _ in messages] == ([would] if where else [])

@@ -39,11 +39,11 @@ def authority() -> Authority:
 
 @pytest.mark.parametrize("name", ["x", "X", "x.y", "x-y", "x_y", "...", "..x", ".x", "0"])
 def test_an_account_of_the_namespace_is_allowed(authority: Authority, name: str) -> None:
-    assert authority.decide(Question(STEM + name, "pod:a/p", 80)).allowed
+    assert authority.decide(Question.of(STEM + name, "pod:a/p", port=80)).allowed
 
 
 def test_the_longest_is_allowed_and_a_longer_one_is_none(authority: Authority) -> None:
-    assert authority.decide(Question(LONG, "pod:a/p", 80)).allowed
+    assert authority.decide(Question.of(LONG, "pod:a/p", port=80)).allowed
     assert not AccountsOf("cluster.local", "a").contains(LONG + "x")
 
 
@@ -96,7 +96,7 @@ DNS = [
 @pytest.mark.parametrize("source", [*SPIFFE, *OTHERS, *NAMED, *DNS])
 def test_what_nobody_can_be_called_is_no_source(authority: Authority, source: str) -> None:
     with pytest.raises(QuestionError) as raised:
-        authority.decide(Question(source, "pod:a/p", 80))
+        authority.decide(Question.of(source, "pod:a/p", port=80))
     assert raised.value.diagnostic.code.id == "EG0101"
     assert raised.value.diagnostic.help
 

@@ -42,8 +42,8 @@ spec:
   action: ALLOW
   rules: [{authorizationSource: {serviceAccounts: [web]}}]
 """
-STRANGER = Question("sa:other/stranger", "pod:shop/cart", port=80)
-WEB = Question("sa:shop/web", "pod:shop/cart", port=80)
+STRANGER = Question.of("sa:other/stranger", "pod:shop/cart", port=80)
+WEB = Question.of("sa:shop/web", "pod:shop/cart", port=80)
 ELSEWHERE = Settings(trust_domain="elsewhere.example")
 
 
@@ -112,7 +112,7 @@ def test_the_world_that_an_authority_shows_is_the_one_that_is_now(shop: Path) ->
     world = authority.world
     authority.update(put=[{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new", "namespace": "shop"}}])
     assert "shop/new" in world.workloads
-    assert authority.decide(Question("anonymous", "pod:shop/new", port=80)).allowed
+    assert authority.decide(Question.of("anonymous", "pod:shop/new", port=80)).allowed
     authority.update(remove=["Pod/shop/new"])
     assert "shop/new" not in world.workloads
 

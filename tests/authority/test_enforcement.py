@@ -21,7 +21,7 @@ def test_the_class_of_a_gateway_says_who_enforces(gateway_class: str, by: str, c
     for file in EXAMPLE.glob("*.yaml"):
         text = file.read_text("utf-8").replace("gatewayClassName: agentic", f"gatewayClassName: {gateway_class}")
         (tmp_path / file.name).write_text(text, "utf-8")
-    question = Question("anonymous", "gateway:prod/prod-gateway", 443, "POST", "/mcp")
+    question = Question.of("anonymous", "gateway:prod/prod-gateway", port=443, method="POST", path="/mcp")
     live = load(tmp_path, settings=Settings(sidecars=Sidecars.ACTUAL)).decide(question)
     (enforcement,) = live.enforcement
     assert (enforcement.at, enforcement.by, enforcement.certain) == ("Gateway prod/prod-gateway", by, certain)

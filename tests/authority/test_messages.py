@@ -41,5 +41,5 @@ def test_a_handshake_is_that_of_its_own_question(to: str) -> None:
     allowed = {None: False, "a.example": True}  # without TLS, or with it
     for order in permutations(allowed):
         authority = authority_of(WORLD, Settings())
-        verdicts = {sni: authority.decide(Question("sa:n/agent", to, tool="add", sni=sni)).allowed for sni in order}
+        verdicts = {sni: authority.decide(Question.of("sa:n/agent", to, tool="add", sni=sni)).allowed for sni in order}
         assert verdicts == allowed

@@ -99,7 +99,7 @@ def test_where_nothing_is_open_there_are_no_examples(words: str) -> None:
 def test_tools_and_headers_are_examples_too(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text("---".join(AGENTS.split("---")[:2]))  # without the policy that asks elsewhere
     authority = load(tmp_path)
-    found = examples(authority.decide(Question("sa:shop/agent", "backend:shop/tools")), authority)
+    found = examples(authority.decide(Question.of("sa:shop/agent", "backend:shop/tools")), authority)
     assert found is not None
     assert set(found.allow) >= {"--header", "x-tenant=a", "--tool", "refund"}
     assert found.deny is not None
@@ -108,7 +108,7 @@ def test_tools_and_headers_are_examples_too(tmp_path: Path) -> None:
 def test_what_a_deny_rule_asks_for_is_avoided(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(HEADERS)
     authority = load(tmp_path)
-    decision = authority.decide(Question("sa:shop/agent", "backend:shop/tools"))
+    decision = authority.decide(Question.of("sa:shop/agent", "backend:shop/tools"))
     assert decision.reason.endswith("; unknown: method")
     found = examples(decision, authority)
     assert found is not None

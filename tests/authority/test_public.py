@@ -35,14 +35,13 @@ from eastgate import (
     Route,
     Service,
     ServiceAccount,
-    Settings,
     SpiffeId,
     Verdict,
 )
 from eastgate import cluster as world
 from eastgate import ir as policy
-from eastgate.authority.questions.ends import destination_of, source_of
 from eastgate.authority.questions.values import path_values
+from eastgate.cluster.ends import Destination, Source, parse_destination, parse_source
 from eastgate.dialects import DIALECTS
 from eastgate.ir.attributes import PATH, SENT_PATH, TARGET, URL_PATH
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
@@ -195,27 +194,23 @@ DESTINATIONS = [
 
 
 @pytest.mark.parametrize(("end", "words"), ENDS)
-def test_sources_are_their_words(end: str, words: str) -> None:
-    read = source_of(words, Settings())
-    assert end == words == read
-    assert type(read) is type(end)
-    assert repr(read) == repr(end)
+def test_sources_are_read_from_words(end: Source, words: str) -> None:
+    assert parse_source(words) == end
+    assert str(end) == words
     assert type(pickle.loads(pickle.dumps(end))) is type(end)  # noqa: S301 - our own
 
 
 @pytest.mark.parametrize(("end", "words"), DESTINATIONS)
-def test_destinations_are_their_words(end: str, words: str) -> None:
-    read = destination_of(words, Settings())
-    assert end == words == read
-    assert type(read) is type(end)
-    assert repr(read) == repr(end)
+def test_destinations_are_read_from_words(end: Destination, words: str) -> None:
+    assert parse_destination(words) == end
+    assert str(end) == words
 
 
 def test_a_name_that_is_none_is_refused_in_either_form() -> None:
     authority = eastgate.load(SHOP / "manifests")
     for source in ("sa:Shop/web", ServiceAccount("Shop", "web"), ServiceAccount("shop/x", "web")):
         with pytest.raises(QuestionError):
-            authority.decide(Question(source, Pod("shop", "cart"), port=8080))
+            authority.decide(Question.of(source, Pod("shop", "cart"), port=8080))
 
 
 @given(st.text("/a-_~.%2F5?#;A@é", max_size=8).map("/".__add__))
@@ -236,8 +231,8 @@ def authority() -> eastgate.Authority:
     return eastgate.load(SHOP / "manifests")
 
 
-ALLOWED = Question(ServiceAccount("shop", "web"), Pod("shop", "cart"), port=8080)
-DENIED = Question(ANONYMOUS, Pod("shop", "cart"), port=8080)
+ALLOWED = Question.of(ServiceAccount("shop", "web"), Pod("shop", "cart"), port=8080)
+DENIED = Question.of(ANONYMOUS, Pod("shop", "cart"), port=8080)
 
 
 def test_verdicts_and_refusals_are_enums_that_compare_as_before(authority: eastgate.Authority) -> None:
@@ -270,9 +265,9 @@ def test_prepared_and_bulk_answers_are_those_of_single_questions(authority: east
     questions = [
         ALLOWED,
         DENIED,
-        Question("sa:shop/web", "service:shop/cart"),
-        Question("sa:shop/web", "pod:shop/payments", port=8443, method="GET", path="/x"),
-        Question("pod:shop/web", "pod:shop/cart"),
+        Question.of("sa:shop/web", "service:shop/cart"),
+        Question.of("sa:shop/web", "pod:shop/payments", port=8443, method="GET", path="/x"),
+        Question.of("pod:shop/web", "pod:shop/cart"),
     ]
     single = [told(authority.decide(question)) for question in questions]
     prepared = [authority.prepare(question) for question in questions]
@@ -283,7 +278,7 @@ def test_prepared_and_bulk_answers_are_those_of_single_questions(authority: east
 
 
 def test_a_bulk_call_says_in_its_place_what_cannot_be_decided(authority: eastgate.Authority) -> None:
-    first, second, third = authority.decide_all([ALLOWED, Question("sa:shop/web", "pod:shop/nobody"), DENIED])
+    first, second, third = authority.decide_all([ALLOWED, Question.of("sa:shop/web", "pod:shop/nobody"), DENIED])
     assert isinstance(first, Decision)
     assert isinstance(second, QuestionError)
     assert isinstance(third, Decision)
@@ -344,7 +339,7 @@ kind: NetworkPolicy
 metadata: {name: closed, namespace: shop}
 spec: {podSelector: {}}
 """
-ASKED = eastgate.Question("anonymous", "pod:shop/cart", 80)
+ASKED = eastgate.Question.of("anonymous", "pod:shop/cart", port=80)
 
 
 def test_a_decision_is_true_where_it_allows() -> None:

@@ -107,7 +107,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 def helps(authority: Authority, source: str = "anonymous", **asked: object) -> list[str]:
-    question = Question(source, "pod:bookinfo/reviews-1", **asked)  # type: ignore[arg-type]
+    question = Question.of(source, "pod:bookinfo/reviews-1", **asked)  # type: ignore[arg-type]
     return [doubt.help for doubt in KnownNames(authority).doubts(question)]
 
 
@@ -206,7 +206,7 @@ def test_a_part_of_a_request_that_may_well_be_meant(authority: Authority, asked:
 def test_names_of_tools_headers_and_authorizers(tmp_path: Path, asked: dict[str, object], meant: list[str]) -> None:
     path = tmp_path / "m.yaml"
     path.write_text(AGENTS)
-    found = KnownNames(load(path)).doubts(Question("anonymous", "backend:shop/tools", **asked))  # type: ignore[arg-type]
+    found = KnownNames(load(path)).doubts(Question.of("anonymous", "backend:shop/tools", **asked))  # type: ignore[arg-type]
     assert [doubt.help for doubt in found] == meant
 
 
@@ -214,8 +214,8 @@ def test_linkerds_names_of_accounts_are_known(tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
     path.write_text(LINKERD)
     spelling = KnownNames(load(path))
-    assert spelling.doubts(Question("sa:shop/frontend", "pod:shop/api")) == []
-    [doubt] = spelling.doubts(Question("sa:shop/forntend", "pod:shop/api"))
+    assert spelling.doubts(Question.of("sa:shop/frontend", "pod:shop/api")) == []
+    [doubt] = spelling.doubts(Question.of("sa:shop/forntend", "pod:shop/api"))
     assert doubt.help == "did you mean sa:shop/frontend?"
 
 

@@ -150,7 +150,7 @@ def test_a_service_that_leads_to_something_unknown_cannot_be_decided(tmp_path: P
     (tmp_path / "m.yaml").write_text(text)
     authority = load(tmp_path / "m.yaml", settings=Settings())
     with pytest.raises(QuestionError, match=r"leads to 10\.9\.9\.9, which is no pod"):
-        authority.decide(Question("anonymous", "service:db", 80))
+        authority.decide(Question.of("anonymous", "service:db", port=80))
     (tmp_path / "m.yaml").write_text(text.replace(", {addresses: [10.9.9.9]}", ""))
     authority = load(tmp_path / "m.yaml", settings=Settings())
-    assert authority.decide(Question("anonymous", "service:db", 80)).allowed
+    assert authority.decide(Question.of("anonymous", "service:db", port=80)).allowed

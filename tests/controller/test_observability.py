@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from eastgate.cluster.ends import ServiceAccount
 from eastgate.control.access_log import find_record
 from eastgate.control.authorizer.checks import ProxyAnswer, ProxyCheck
 from eastgate.control.authorizer.http_server import ServedRequest
@@ -326,7 +327,7 @@ def test_a_line_is_one_that_why_explains_and_has_no_secrets() -> None:
         host="toys.example",
         path="/toys?token=SECRET",
         headers={"authorization": "APIKEY SECRET"},
-        source="sa:toys/web",
+        source=ServiceAccount("toys", "web"),
     )
     log = SampledDecisions(stream := BytesIO(), DecisionSampling(1.0, 1.0))
     log.decided(live_authorizer().decide(check), 0.001)

@@ -26,7 +26,7 @@ def things(manifests: list[Manifest]) -> list[Manifest]:
 def by_engine(authority: Authority) -> Allows:
     def allows(pod: Manifest, identity: str | None, port: int, method: str, path: str) -> bool:
         to = f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-        return authority.decide(Question(identity or "anonymous", to, port, method, path)).allowed
+        return authority.decide(Question.of(identity or "anonymous", to, port=port, method=method, path=path)).allowed
 
     return allows
 

@@ -48,7 +48,7 @@ def compare(
     ):
         method, path = next(http)
         to = f"pod:a/{pod['metadata']['name']}"
-        question = Question(source, to, port, method, path, host="h", source_ip=address)
+        question = Question.of(source, to, port=port, method=method, path=path, host="h", source_ip=address)
         was, becomes = before.decide(question), after.decide(question)
         assert not becomes.allowed or was.allowed, ("wider", question, was.reason, becomes.reason)
         assert outcome.losses or becomes.allowed == was.allowed, ("other", question, was.reason, becomes.reason)
@@ -84,7 +84,7 @@ def test_from_gep_3779_to_istio_and_back(back: str, situation: tuple[list[Manife
     for pod in (m for m in manifests if m["kind"] == "Pod"):
         to = f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         for source, port, (method, path) in itertools.product(["anonymous", *ACCOUNTS], PORTS, HTTP):
-            question = Question(source, to, port, method, path)
+            question = Question.of(source, to, port=port, method=method, path=path)
             assert after.decide(question).allowed == before.decide(question).allowed, question
 
 
@@ -101,7 +101,7 @@ def test_what_gep_3779_becomes_is_the_same_at_sidecars_of_istio(situation: tuple
     for pod in (m for m in manifests if m["kind"] == "Pod"):
         to = f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         for source, port, (method, path) in itertools.product(callers, PORTS, HTTP):
-            question = Question(source, to, port, method, path, host="h")
+            question = Question.of(source, to, port=port, method=method, path=path, host="h")
             was = before.decide(question).allowed
             becomes = after.decide(question).allowed and kept.decide(question).allowed
             assert was or not becomes, ("wider", question)

@@ -14,6 +14,7 @@ import yaml
 from eastgate.authority.authority import Authority
 from eastgate.authority.questions import QuestionError
 from eastgate.authority.reading import Manifests, sort_documents
+from eastgate.cluster.ends import Gateway, Host
 from eastgate.convert import Conversion, convert, from_authconfigs, proposal_authconfigs
 from eastgate.convert.policy_writing import rules_of_policy
 from eastgate.convert.verifying import verify
@@ -104,7 +105,7 @@ def test_authconfigs_for_authpolicies_of_today(name: str) -> None:
     _, comparison, old, new = converted(table, "authconfig-v1beta3")
     assert {doubt.reason for doubt in comparison.doubts} <= {DoubtReason.SHARED_SERVER}
     for question in (case.question for case in table.cases if case.question.host in _hosts(new)):
-        is_let_in = is_allowed(new, replace(question, to=f"host:{question.host}"))
+        is_let_in = is_allowed(new, replace(question, destination=Host(str(question.host))))
         assert is_let_in or not is_allowed(old, question), question.arguments
 
 
@@ -116,7 +117,7 @@ def test_authconfigs_for_authpolicies_of_2022(name: str) -> None:
     doubts = {doubt.subject for doubt in comparison.doubts if doubt.reason is not DoubtReason.SHARED_SERVER}
     assert doubts <= {"host:property.example.com"}  # its properties come in another order
     for question in (case.question for case in table.cases if case.question.host in _hosts(new)):
-        was, now = is_allowed(old, question), is_allowed(new, replace(question, to=f"host:{question.host}"))
+        was, now = is_allowed(old, question), is_allowed(new, replace(question, destination=Host(str(question.host))))
         is_vague = "iss" not in (question.claims or {})  # the AuthConfig compares the issuer
         assert was == now or (is_vague and not now), question.arguments
 
@@ -158,7 +159,10 @@ def test_authpolicies_for_authconfigs(name: str) -> None:
         for m in plain
         if m["kind"] == "AuthConfig"
     }
-    asked = [(case.question.host or by_name.get(case.question.to, [""])[0], case.question) for case in table.cases]
+    asked = [
+        (case.question.host or by_name.get(str(case.question.destination), [""])[0], case.question)
+        for case in table.cases
+    ]
     names = sorted({host for host, _ in asked if host_problem(host) is None})
     objects = [*plain, *EDGE, *(route(number, host) for number, host in enumerate(names))]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
@@ -173,8 +177,8 @@ def test_authpolicies_for_authconfigs(name: str) -> None:
     for host, question in asked:
         if host in names and f"route-{names.index(host)}" in targets:
             path = handed_path(question.path) + query_of(question.path) if question.path is not None else None
-            was = is_allowed(comparison.old, replace(question, host=host, to=f"host:{host}", path=path))
-            now = is_allowed(comparison.new, replace(question, host=host, to="gateway:edge/edge"))
+            was = is_allowed(comparison.old, replace(question, host=host, destination=Host(host), path=path))
+            now = is_allowed(comparison.new, replace(question, host=host, destination=Gateway("edge", "edge")))
             assert was == now or (is_moved and not now), question.arguments
 
 

@@ -52,7 +52,9 @@ def test_paths_mean_the_same(pattern: str) -> None:
     for path in paths:
         for method in ("GET", "POST"):
             for source in ("sa:shop/cart", "sa:shop/web", "anonymous"):
-                asked = Question(source, "pod:shop/web", 80, method, path, host="h", source_ip="10.0.0.1")
+                asked = Question.of(
+                    source, "pod:shop/web", port=80, method=method, path=path, host="h", source_ip="10.0.0.1"
+                )
                 assert after.decide(asked).allowed == before.decide(asked).allowed, (path, method, source)
 
 
@@ -66,7 +68,7 @@ def test_a_rule_without_paths_beside_one_with_paths_is_not_lost() -> None:
         ("sa:shop/admin", "/api", True),
         ("sa:shop/admin", "/", True),
     ]:
-        asked = Question(source, "pod:shop/web", 80, "GET", path, host="h", source_ip="10.0.0.1")
+        asked = Question.of(source, "pod:shop/web", port=80, method="GET", path=path, host="h", source_ip="10.0.0.1")
         assert after.decide(asked).allowed is expected, (source, path)
 
 

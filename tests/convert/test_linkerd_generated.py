@@ -34,7 +34,7 @@ def compare(pods: list[Manifest], before: Authority, after: Authority, losses: l
     for pod, source, port, address in itertools.product(pods, SOURCES, ports, ["10.1.2.3", "8.8.8.8"]):
         method, path = next(http)
         to = f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-        question = Question(source, to, port, method, path, host="h", source_ip=address)
+        question = Question.of(source, to, port=port, method=method, path=path, host="h", source_ip=address)
         was, becomes = before.decide(question), after.decide(question)
         assert not becomes.allowed or was.allowed, ("wider", question, was.reason, becomes.reason)
         assert losses or becomes.allowed == was.allowed, ("other", question, was.reason, becomes.reason)

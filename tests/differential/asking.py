@@ -95,16 +95,16 @@ class Ask:
         return self.http is not None and (self.http.version == HTTP_2 or self.http.target.isascii())
 
     def question(self) -> Question:
-        common = Question(self.caller.source, f"pod:{self.pod}", self.port, source_ip=self.caller.address)
+        common = Question.of(self.caller.source, f"pod:{self.pod}", port=self.port, source_ip=self.caller.address)
         if self.http is None:
             return common
-        return Question(
+        return Question.of(
             common.source,
-            common.to,
-            common.port,
-            self.http.method,
-            self.http.target,
-            self.http.hosts,
+            common.destination,
+            port=common.port,
+            method=self.http.method,
+            path=self.http.target,
+            host=self.http.hosts,
             headers=self.http.values(),
             source_ip=common.source_ip,
         )

@@ -60,7 +60,7 @@ def _engine(mesh: Running, headers: Headers) -> str:
     given: dict[str, list[str]] = {}
     for name, value in headers:
         given.setdefault(name, []).append(value)
-    asked = Question("sa:shop/alice", "pod:shop/server", HTTP, "GET", "/", "a", headers=given)
+    asked = Question.of("sa:shop/alice", "pod:shop/server", port=HTTP, method="GET", path="/", host="a", headers=given)
     return mesh.mesh.authority.decide(asked).verdict
 
 
@@ -111,7 +111,7 @@ async def test_an_expression_is_tried_on_each_value_alone(version: str) -> None:
 async def test_a_call_sends_all_values() -> None:
     async with running(*only_for_bob(*_matching("x-role", "admin"))) as mesh:
         for every, verdict in ((["user", "guest"], "allow"), (["user", "admin"], "deny")):
-            asked = Question("sa:shop/alice", "pod:shop/server", HTTP, headers={"x-role": every})
+            asked = Question.of("sa:shop/alice", "pod:shop/server", port=HTTP, headers={"x-role": every})
             [made] = await make_calls(mesh.mesh, asked)
             assert made.decision.verdict == verdict
             assert made.agrees

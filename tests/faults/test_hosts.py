@@ -33,7 +33,7 @@ def _admin_for_bob() -> list[Manifest]:
 
 
 async def _status(mesh: Running, host: str) -> int:
-    question = Question("sa:shop/alice", "pod:shop/server", HTTP, "GET", "/", host)
+    question = Question.of("sa:shop/alice", "pod:shop/server", port=HTTP, method="GET", path="/", host=host)
     [made] = await make_calls(mesh.mesh, question)
     assert made.agrees, host
     assert made.called.status == made.decision.status, (host, made.decision.reason)
@@ -102,7 +102,9 @@ async def test_an_application_gets_the_host_as_it_was_sent() -> None:
 
 async def test_where_nothing_reads_http_bytes_pass_as_they_are() -> None:
     async with running(*world(), allow("all", "alice")) as mesh:
-        question = Question("sa:shop/alice", "pod:shop/server", HTTP, "GET", "/", "u@admin.example")
+        question = Question.of(
+            "sa:shop/alice", "pod:shop/server", port=HTTP, method="GET", path="/", host="u@admin.example"
+        )
         [made] = await make_calls(mesh.mesh, question)
         assert made.agrees
         assert made.decision.verdict == "allow"

@@ -49,7 +49,9 @@ async def test_a_character_and_its_encoding_are_the_same() -> None:
     found = []
     async with running(*world(), *_CHARACTERS) as mesh:
         for path in (*_SAME, *_OTHERS):
-            [made] = await make_calls(mesh.mesh, Question("sa:shop/alice", "pod:shop/server", HTTP, "GET", path))
+            [made] = await make_calls(
+                mesh.mesh, Question.of("sa:shop/alice", "pod:shop/server", port=HTTP, method="GET", path=path)
+            )
             assert made.agrees, (path, made.called, made.decision.verdict)
             found.append(made.called.status)
     expected = [403] * len(_SAME) + [400 if "%2F" in path else 200 for path in _OTHERS]
@@ -84,6 +86,8 @@ def _over_h2(path: str) -> bytes:
 async def test_a_pattern_sees_a_path_in_one_spelling_or_not_at_all(pattern: str, path: str, status: int) -> None:
     guarded = only_for_bob({"path": {"type": "RegularExpression", "value": pattern}})
     async with running(*guarded) as mesh:
-        [made] = await make_calls(mesh.mesh, Question("sa:shop/alice", "pod:shop/server", HTTP, "GET", path))
+        [made] = await make_calls(
+            mesh.mesh, Question.of("sa:shop/alice", "pod:shop/server", port=HTTP, method="GET", path=path)
+        )
         assert made.agrees
         assert (made.called.status, made.decision.status) == (status, status)

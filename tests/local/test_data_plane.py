@@ -44,7 +44,7 @@ SPELT = ["/admin", "//admin", "/./admin", "/x/../admin", "/%61dmin", "/\\admin"]
 
 def test_no_spelling_of_a_path_goes_round_its_route() -> None:
     offline = reading(ROUTES)(Settings())
-    asked = [Question("sa:shop/guest", "pod:shop/web", 8080, "GET", path) for path in SPELT]
+    asked = [Question.of("sa:shop/guest", "pod:shop/web", port=8080, method="GET", path=path) for path in SPELT]
     assert [offline.decide(one).allowed for one in asked] == [False, True, True, True, True, True]
 
     async def made() -> list[bool]:

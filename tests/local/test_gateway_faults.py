@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from eastgate import load
+from eastgate.cluster.ends import Destination
 from eastgate.control import check_thread
 from eastgate.control.access_log import NO_ANSWER
-from eastgate.control.authorizer.checks import ProxyAnswer, ProxyCheck, Where
+from eastgate.control.authorizer.checks import ProxyAnswer, ProxyCheck
 from eastgate.control.authorizer.deciding import LiveAuthorizer
 from eastgate.control.events import Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced
 from eastgate.envoy.config import gateway_filters, gateway_port
@@ -63,8 +64,8 @@ class SlowAuthorizer:
         self._decide = LiveAuthorizer.decide
         monkeypatch.setattr(LiveAuthorizer, "decide", self._hold())
 
-    def _hold(self) -> Callable[[LiveAuthorizer, ProxyCheck, Where | None], ProxyAnswer]:
-        def decide(authorizer: LiveAuthorizer, check: ProxyCheck, where: Where | None = None) -> ProxyAnswer:
+    def _hold(self) -> Callable[[LiveAuthorizer, ProxyCheck, Destination | None], ProxyAnswer]:
+        def decide(authorizer: LiveAuthorizer, check: ProxyCheck, where: Destination | None = None) -> ProxyAnswer:
             self.waiting.release()
             self.released.wait()
             return self._decide(authorizer, check, where)

@@ -19,6 +19,7 @@ from eastgate.authority.changes import Changes
 from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import Manifests
+from eastgate.cluster.ends import ANONYMOUS
 from eastgate.control.access_log import would_be
 from eastgate.dialects import Policy
 from eastgate.local.call_results import CallResult
@@ -88,9 +89,9 @@ def test_proxy_engine_and_check_decide_alike() -> None:
             for title, text in SETS.items():
                 policies = await put(mesh, policies, text)
                 offline = read(NAMESPACES + PODS + text)
-                asked = [Question(caller, "pod:shop/db", port) for caller in CALLERS for port in PORTS]
+                asked = [Question.of(caller, "pod:shop/db", port=port) for caller in CALLERS for port in PORTS]
                 for question, one in zip(asked, await _ask_all(mesh, asked), strict=True):
-                    where = mesh.own_address if question.source == "anonymous" else None
+                    where = mesh.own_address if question.source == ANONYMOUS else None
                     by_check = checked(offline, replace(question, source_ip=where))
                     assert (one.allowed, one.decision.allowed) == (by_check, by_check), f"{title}: {question}"
                     assert one.allowed == (one.called.body == b"hello"), f"{title}: {question}"
@@ -99,7 +100,7 @@ def test_proxy_engine_and_check_decide_alike() -> None:
 
 
 async def ask(mesh: LocalMesh, source: str, to: str = "pod:shop/db", **more: object) -> CallResult:
-    question = Question(source, to, 5432, **more)  # type: ignore[arg-type]
+    question = Question.of(source, to, port=5432, **more)  # type: ignore[arg-type]
     [made] = await make_calls(mesh, question, raw=True, body=b"hello", timeout=PATIENCE)
     assert made.agrees
     return made
@@ -148,7 +149,9 @@ def test_requests_are_closed_before_they_are_read_and_all_that_tells_of_them_nam
             mesh.check = lambda settings: read(text, settings)
             statuses = {}
             for source, method in itertools.product(("pod:shop/a", "pod:shop/b"), ("GET", "PUT")):
-                [made] = await make_calls(mesh, Question(source, "pod:shop/db", 8080, method, "/"), timeout=PATIENCE)
+                [made] = await make_calls(
+                    mesh, Question.of(source, "pod:shop/db", port=8080, method=method, path="/"), timeout=PATIENCE
+                )
                 assert made.agrees
                 assert made.is_as_checked
                 statuses[source, method] = made.called.status
@@ -164,7 +167,7 @@ def test_requests_are_closed_before_they_are_read_and_all_that_tells_of_them_nam
                 ("pod:shop/b", "GET"): 0,
                 ("pod:shop/b", "PUT"): 0,
             }
-            question = Question("pod:shop/a", "pod:shop/db", 8080, "GET", "/", plaintext=True)
+            question = Question.of("pod:shop/a", "pod:shop/db", port=8080, method="GET", path="/", plaintext=True)
             [plain] = await make_calls(mesh, question, timeout=PATIENCE)
             assert (plain.allowed, plain.is_as_checked) == (False, False)
             assert plain.check is not None
@@ -294,7 +297,7 @@ def test_a_gateway_calls_as_its_pods_where_a_manifest_has_any() -> None:
             for more, (status, as_checked, words) in cases.items():
                 await mesh.replace(read(text + more, mesh.settings))
                 mesh.check = lambda settings, more=more: read(text + more, settings)
-                question = Question("anonymous", "gateway:shop/gw", 8000, "GET", "/", host="x")
+                question = Question.of("anonymous", "gateway:shop/gw", port=8000, method="GET", path="/", host="x")
                 [made] = await make_calls(mesh, question, timeout=PATIENCE)
                 assert made.check is not None
                 assert (made.called.status, made.is_as_checked) == (status, as_checked), more
@@ -310,7 +313,7 @@ def test_proxies_log_what_an_audited_policy_would_do() -> None:
     async def run() -> None:
         async with running(NAMESPACES + FEW + audited + HTTP) as mesh:
             for name, denies in (("a", False), ("b", True)):
-                question = Question(f"pod:shop/{name}", "pod:shop/db", 8080, "GET", "/")
+                question = Question.of(f"pod:shop/{name}", "pod:shop/db", port=8080, method="GET", path="/")
                 [made] = await make_calls(mesh, question, timeout=PATIENCE)
                 assert made.observation is not None
                 assert made.allowed

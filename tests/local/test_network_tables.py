@@ -74,7 +74,9 @@ def test_proxies_are_told_what_the_engine_decides(title: str, prove: bool) -> No
     decisions = place(WORLDS[title], prove=prove)
     connect = plan_of(decisions).connect
     for source, address in itertools.product((*ACCOUNTS, *STRANGERS), (*ADDRESSES, *sorted(decisions.addresses))):
-        decided = decisions.authority.decide_connection(Question(source, "pod:shop/db", 5432, source_ip=address))
+        decided = decisions.authority.decide_connection(
+            Question.of(source, "pod:shop/db", port=5432, source_ip=address)
+        )
         assert told(connect, source, address).allowed == decided.outcome.allowed, f"{source} at {address}"
 
 

@@ -130,7 +130,7 @@ def test_check_is_about_the_files_as_they_are_now_with_the_settings_that_it_is_a
     assert files.checked(others).settings == others
     path = manifests / "policies.yaml"
     path.write_text(path.read_text().replace("ports: [8080]", "ports: [true]"))
-    question = Question("sa:shop/web", "pod:shop/cart", 8080, "GET", "/")
+    question = Question.of("sa:shop/web", "pod:shop/cart", port=8080, method="GET", path="/")
     with pytest.raises(QuestionError, match="cannot be read"):
         files.checked(settings).decide(question)
 

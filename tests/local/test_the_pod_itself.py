@@ -152,10 +152,14 @@ def test_an_application_calls_from_the_address_of_its_workload() -> None:
 def test_call_and_engine_agree(source: str, address: str | None, allowed: bool) -> None:
     async def test() -> None:
         async with running() as mesh:
-            [made] = await make_calls(mesh, Question(source, "pod:shop/cart", source_ip=address))
+            [made] = await make_calls(mesh, Question.of(source, "pod:shop/cart", source_ip=address))
             assert (made.allowed, made.agrees) == (allowed, True)
-            assert mesh.authority.decide(Question("pod:shop/cart", "pod:shop/cart", 8080, "GET", "/")).allowed
-            assert not mesh.authority.decide(Question("ip:127.0.0.1", "pod:shop/cart", 8080, "GET", "/")).allowed
+            assert mesh.authority.decide(
+                Question.of("pod:shop/cart", "pod:shop/cart", port=8080, method="GET", path="/")
+            ).allowed
+            assert not mesh.authority.decide(
+                Question.of("ip:127.0.0.1", "pod:shop/cart", port=8080, method="GET", path="/")
+            ).allowed
 
     run(test)
 
@@ -163,7 +167,7 @@ def test_call_and_engine_agree(source: str, address: str | None, allowed: bool) 
 def test_without_a_mesh_localhost_is_the_pod_itself() -> None:
     authority = reading(WORKLOADS.replace("PROTOCOL", "HTTP/1").replace("ACCESS", "deny"))(Settings())
     for source, allowed in (("127.0.0.1", True), ("::1", True), ("127.0.0.2", False), ("127.64.0.2", False)):
-        asked = Question("anonymous", "pod:shop/cart", 8080, "GET", "/", source_ip=source)
+        asked = Question.of("anonymous", "pod:shop/cart", port=8080, method="GET", path="/", source_ip=source)
         assert authority.decide(asked).allowed is allowed, source
 
 

@@ -11,7 +11,8 @@ from typing import TypeVar
 import pytest
 
 from eastgate import Question
-from eastgate.control.authorizer.checks import ProxyAnswer, ProxyCheck, Where
+from eastgate.cluster.ends import Destination
+from eastgate.control.authorizer.checks import ProxyAnswer, ProxyCheck
 from eastgate.control.authorizer.deciding import LiveAuthorizer
 from eastgate.control.events import Enforced
 from eastgate.local.calls import make_calls
@@ -46,7 +47,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     asked: list[str | None] = []
     decide = LiveAuthorizer.decide
 
-    def counting(self: LiveAuthorizer, check: ProxyCheck, where: Where | None = None) -> ProxyAnswer:
+    def counting(self: LiveAuthorizer, check: ProxyCheck, where: Destination | None = None) -> ProxyAnswer:
         asked.append(check.path)
         return decide(self, check, where)
 
@@ -252,7 +253,9 @@ def test_a_call_agrees_with_the_engine(tmp_path: Path, issuer: OidcIssuer) -> No
         statuses = []
         for token in tokens:
             headers = {"authorization": f"Bearer {token}"}
-            asked = Question("anonymous", GATEWAY, None, "GET", "/admin", "admin.toystore.com", headers=headers)
+            asked = Question.of(
+                "anonymous", GATEWAY, port=None, method="GET", path="/admin", host="admin.toystore.com", headers=headers
+            )
             [made] = await make_calls(store.mesh, asked)
             assert made.agrees
             assert made.allowed == made.decision.allowed

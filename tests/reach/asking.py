@@ -65,7 +65,7 @@ def _count(allowed: bool | None) -> None:
 
 
 def _verdicts(reach: Reachability, question: Question, requests: list[Request]) -> Iterator[bool | None]:
-    kind, _, key = question.to.partition(":")
+    kind, _, key = str(question.destination).partition(":")
     if kind in ("pod", "service"):
         entries = arrivals(question, reach.authority.world, reach.authority.settings)
         for request, arrival in zip(requests, entries, strict=True):

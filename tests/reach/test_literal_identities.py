@@ -61,7 +61,7 @@ def test_what_is_said_of_a_caller_is_what_check_says(identities: list[str], besi
     reach = reachability(authority)
     (destination,) = reach.destinations
     for source in _CALLERS:
-        question = Question(source, "pod:app/web", 8080, "GET", "/")
+        question = Question.of(source, "pod:app/web", port=8080, method="GET", path="/")
         if source == _BOB and _BOB not in identities:
             continue  # nobody names it: other SPIFFE IDs stand for it
         (request,) = authority.requests(question)
@@ -72,5 +72,5 @@ def test_a_comparison_tells_of_them() -> None:
     for old, new in itertools.permutations((_world([_ANA]), _world([_BOB])), 2):
         comparison = compare(old, new)
         assert comparison.proven
-        sources = {each.confirmation.question.source for each in comparison.differences if each.confirmation}
+        sources = {str(each.confirmation.question.source) for each in comparison.differences if each.confirmation}
         assert sources == {_ANA, _BOB}

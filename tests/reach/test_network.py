@@ -94,7 +94,7 @@ def _passes(authority: Authority, account: str, pod: str, port: int, more: Mappi
 
 
 def _checks(authority: Authority, account: str, pod: str, port: int) -> bool:
-    return authority.decide(Question(f"sa:{account}", f"pod:{pod}", port)).allowed
+    return authority.decide(Question.of(f"sa:{account}", f"pod:{pod}", port=port)).allowed
 
 
 def test_each_pod_may_call_itself_and_none_that_the_same_policies_select() -> None:
@@ -158,19 +158,19 @@ def test_labels_that_a_cluster_adds_leave_peers_undecided(operator: str) -> None
     arriving = _authority(*manifests, _policy("a", ingress=[{"from": [peer]}]))
     leaving = _authority(*manifests, _policy("a", policyTypes=["Egress"], egress=[{"to": [peer]}]))
     with pytest.raises(QuestionError, match="a label that a cluster adds"):
-        arriving.decide(Question("sa:b/z", "pod:a/x", 80))
+        arriving.decide(Question.of("sa:b/z", "pod:a/x", port=80))
     with pytest.raises(QuestionError, match="a label that a cluster adds"):
-        leaving.decide(Question("sa:a/x", "pod:b/z", 80))
+        leaving.decide(Question.of("sa:a/x", "pod:b/z", port=80))
     assert not _passes(arriving, "b/z", "a/x", 80)
     assert _passes(arriving, "b/z", "a/x", 80, {SOURCE_WORKLOAD: "b/z", SOURCE_LABELS: "app=z"})
     elsewhere = _authority(*manifests, _policy("a", ingress=[{"from": [{"podSelector": selector}]}]))
-    assert not elsewhere.decide(Question("sa:b/z", "pod:a/x", 80)).allowed  # its namespace is another
+    assert not elsewhere.decide(Question.of("sa:b/z", "pod:a/x", port=80)).allowed  # its namespace is another
 
 
 def test_an_unknown_caller_may_be_a_pod_whose_egress_is_closed() -> None:
     authority = _authority(_pod("a", "x", "10.0.0.1"), _pod("b", "z", "10.0.0.2"), _policy("b", policyTypes=["Egress"]))
-    assert not authority.decide(Question("unknown", "pod:a/x", 80)).allowed
-    assert authority.decide(Question("anonymous", "pod:a/x", 80)).allowed
+    assert not authority.decide(Question.of("unknown", "pod:a/x", port=80)).allowed
+    assert authority.decide(Question.of("anonymous", "pod:a/x", port=80)).allowed
 
 
 def test_an_external_workload_with_the_identity_of_an_account_is_at_its_address() -> None:

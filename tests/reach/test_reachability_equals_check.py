@@ -38,7 +38,9 @@ def test_of_policies_on_workloads(situation: tuple[list[Manifest], Settings]) ->
     targets += [f"service:{key}" for key in world.services if world.pods_of(key)]
     for to in targets:
         for identity, port, method, path in [*every_request(), ("spiffe://td/ns/new/sa/z", 8080, "GET", "/api")]:
-            compare_with_check(reach, authority, Question(identity or "anonymous", to, port, method, path))
+            compare_with_check(
+                reach, authority, Question.of(identity or "anonymous", to, port=port, method=method, path=path)
+            )
 
 
 _ACCOUNTS = {account_name(namespace, "x"): f"sa:{namespace}/x" for namespace in ("n", "m")}
@@ -72,8 +74,16 @@ def test_of_linkerds_resources(
         if call.method is not None:
             headers = dict(call.headers)
             to, caller = f"pod:{key}", _caller(call.name)
-            http = (call.method, call.path, call.host)
-            asked = Question(caller, to, call.port, *http, headers=headers, source_ip=call.address)
+            asked = Question.of(
+                caller,
+                to,
+                port=call.port,
+                method=call.method,
+                path=call.path,
+                host=call.host,
+                headers=headers,
+                source_ip=call.address,
+            )
             compare_with_check(reach, authority, asked)
 
 
@@ -109,9 +119,18 @@ def test_of_auth_policies(manifests: list[Manifest], calls: list[HttpCall]) -> N
     reach = reachability(authority)
     for call in calls:
         claims = None if call.claims is None else json.loads(call.claims)
-        http = (call.method, call.path, call.host)
         headers = dict(call.headers)
-        asked = Question("anonymous", TO[None], 80, *http, sni=call.sni, headers=headers, claims=claims)
+        asked = Question.of(
+            "anonymous",
+            TO[None],
+            port=80,
+            method=call.method,
+            path=call.path,
+            host=call.host,
+            sni=call.sni,
+            headers=headers,
+            claims=claims,
+        )
         compare_with_check(reach, authority, asked)
 
 
@@ -139,7 +158,9 @@ def test_of_network_policies(situation: tuple[list[Manifest], list[Ask]]) -> Non
         if authority.world.by_ip(ask.source_ip or ask.source.removeprefix("ip:")) is not None:
             continue  # reachability takes an address for one outside
         if kind in ("pod", "service") and ask.protocol == "tcp" and ask.port is not None:
-            compare_with_check(reach, authority, Question(ask.source, ask.to, ask.port, source_ip=ask.source_ip))
+            compare_with_check(
+                reach, authority, Question.of(ask.source, ask.to, port=ask.port, source_ip=ask.source_ip)
+            )
 
 
 _HTTP = (("GET", "/a"), ("POST", "/a/b"), ("GET", "/"), (None, None))
@@ -154,5 +175,5 @@ def test_of_policies_of_istio(policies: list[Manifest], plane: DataPlane, proxie
     reach = reachability(authority)
     for caller, pod, port, (method, path) in itertools.product(_CALLERS, PODS, (80, 443, 9), _HTTP):
         http = {} if method is None else {"method": method, "path": path, "host": "h", "headers": {"x-a": "1"}}
-        asked = Question(caller, f"pod:{pod}", port, source_ip="10.0.0.7", **http)  # type: ignore[arg-type]
+        asked = Question.of(caller, f"pod:{pod}", port=port, source_ip="10.0.0.7", **http)  # type: ignore[arg-type]
         compare_with_check(reach, authority, asked)

@@ -42,7 +42,7 @@ def _authority(*manifests: Manifest) -> Authority:
 def _questions() -> Iterator[Question]:
     hosts, paths = ("a.example", "b.example", "c.example"), ("/", "/admin")
     for host, path in itertools.product(hosts, paths):
-        yield Question("anonymous", "route:shop/r", 80, "POST", path, host)
+        yield Question.of("anonymous", "route:shop/r", port=80, method="POST", path=path, host=host)
 
 
 def _assert_reach_says_what_check_says(authority: Authority) -> None:

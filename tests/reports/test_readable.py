@@ -298,7 +298,7 @@ def test_a_workload_that_accepts_get_is_not_closed(cluster: Cluster) -> None:
 
 
 def explained(cluster: Cluster, source: str, port: int, *, verbose: bool = False) -> list[str]:
-    decision = cluster.authority.decide(Question(source, "pod:data/postgres", port=port))
+    decision = cluster.authority.decide(Question.of(source, "pod:data/postgres", port=port))
     return explain(decision, verbose=verbose).splitlines()
 
 
@@ -374,7 +374,7 @@ spec: {}
 )
 def test_a_layer_that_denies_whatever_labels_a_caller_has_answers_for_all_of_them(manifests: str, source: str) -> None:
     authority = cluster_of(manifests).authority
-    for question in (Question(source, "pod:shop/cart", port=80), Question(source, "pod:shop/cart")):
+    for question in (Question.of(source, "pod:shop/cart", port=80), Question.of(source, "pod:shop/cart")):
         assert not authority.decide(question).allowed
         answer = answer_question(question, authority)  # of `check`, which asks about all requests that it may mean
         assert (answer.decision.allowed, answer.depends) == (False, None)
@@ -382,7 +382,7 @@ def test_a_layer_that_denies_whatever_labels_a_caller_has_answers_for_all_of_the
 
 def test_labels_that_decide_and_are_too_many_to_look_at_leave_a_question_open() -> None:
     with pytest.raises(QuestionError, match="too many kinds of pods"):
-        cluster_of(MANY).authority.decide(Question("sa:shop/x", "pod:shop/cart", port=80))
+        cluster_of(MANY).authority.decide(Question.of("sa:shop/x", "pod:shop/cart", port=80))
 
 
 HOST = """
@@ -405,7 +405,7 @@ spec: {podSelector: {matchLabels: {app: agent}}, policyTypes: [Ingress, Egress]}
 
 @pytest.mark.parametrize(("source", "to"), [("web", "agent"), ("agent", "web")])
 def test_a_policy_that_cannot_be_about_a_pod_in_its_nodes_network_is_named(source: str, to: str) -> None:
-    decision = cluster_of(HOST).authority.decide(Question(f"pod:shop/{source}", f"pod:shop/{to}", port=80))
+    decision = cluster_of(HOST).authority.decide(Question.of(f"pod:shop/{source}", f"pod:shop/{to}", port=80))
     said = "NetworkPolicy/shop/agent does not apply to pod shop/agent: it uses the node's network (hostNetwork: true)"
     assert decision.allowed
     assert said in decision.reason
@@ -414,7 +414,7 @@ def test_a_policy_that_cannot_be_about_a_pod_in_its_nodes_network_is_named(sourc
 
 def test_a_policy_that_allows_at_one_end_and_is_not_about_the_other_says_at_which_end() -> None:
     manifests = HOST.replace("{matchLabels: {app: agent}}", "{}").replace("Egress]}", "Egress], egress: [{}]}")
-    decision = cluster_of(manifests).authority.decide(Question("pod:shop/web", "pod:shop/agent", port=80))
+    decision = cluster_of(manifests).authority.decide(Question.of("pod:shop/web", "pod:shop/agent", port=80))
     beside = "does not apply to pod shop/agent: it uses the node's network (hostNetwork: true)"
     policy = "NetworkPolicy/shop/agent"
     assert decision.reason == f"{policy} rule 0 allows it at pod shop/web; {policy} {beside}"
@@ -432,7 +432,7 @@ spec:
 
 def test_a_rule_that_a_caller_misses_says_that_it_is_in_the_network_of_its_node_and_the_port_by_name() -> None:
     text = HOST.replace("image: a}", "image: a, ports: [{name: http, containerPort: 80}]}") + PEERS
-    decision = cluster_of(text).authority.decide(Question("pod:shop/agent", "pod:shop/web", 80))
+    decision = cluster_of(text).authority.decide(Question.of("pod:shop/agent", "pod:shop/web", port=80))
     explained = explain(decision)
     assert not decision.allowed
     host = "the caller is shop/agent, a pod in the network of its node (hostNetwork)"
@@ -455,6 +455,6 @@ spec: {podSelector: {}}
 
 
 def test_a_call_between_replicas_that_may_be_one_pod_is_explained_in_plain_words() -> None:
-    decision = cluster_of(REPLICAS).authority.decide(Question("pod:data/postgres", "pod:data/postgres", 5432))
+    decision = cluster_of(REPLICAS).authority.decide(Question.of("pod:data/postgres", "pod:data/postgres", port=5432))
     assert decision.reason == "no rule allows it at data/postgres; unknown: whether the pod calls itself"
     assert not any(word in explain(decision) for word in UNREADABLE)

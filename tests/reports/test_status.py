@@ -87,5 +87,5 @@ def test_a_decision_tells_the_conditions_of_the_policies_on_its_way() -> None:
     from eastgate import Question
 
     cluster = cluster_of("\n---\n".join([POD, gep("{kind: Pod, selector: {}}")]))
-    decision = cluster.authority.decide(Question("sa:n/x", "pod:n/p", 80))
+    decision = cluster.authority.decide(Question.of("sa:n/x", "pod:n/p", port=80))
     assert [(name, one.type) for name, one in decision.conditions] == [("AuthorizationPolicy/n/q", "Accepted")]

@@ -237,7 +237,7 @@ def test_real_proxies_enforce_it() -> None:
         return Authority(sort_documents(reading.documents, settings, reading.reporter), settings)
 
     async def make() -> list[bool]:
-        questions = [Question(f"sa:shop/{who}", "pod:shop/cart", 8080) for who in ("web", "thief")]
+        questions = [Question.of(f"sa:shop/{who}", "pod:shop/cart", port=8080) for who in ("web", "thief")]
         async with LocalMesh(read, Settings(), MeshOptions(name=f"t{os.getpid()}-toy")) as mesh:
             calls = [call for question in questions for call in await make_calls(mesh, question)]
             assert all(call.agrees for call in calls)

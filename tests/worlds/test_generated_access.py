@@ -27,13 +27,13 @@ def every_call(backend: str) -> Iterator[Call]:
 
 
 def question(call: Call, to: str, answers: dict[str, str]) -> Question:
-    return Question(
+    return Question.of(
         call.identity or "anonymous",
         to,
-        80,
-        call.method,
-        call.path,
-        call.host,
+        port=80,
+        method=call.method,
+        path=call.path,
+        host=call.host,
         mcp_method=call.mcp_method,
         tool=call.tool,
         headers={"mcp-session-id": call.session} if call.session is not None else {},

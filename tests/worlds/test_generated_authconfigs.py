@@ -13,7 +13,7 @@ from tests.worlds.test_generated_clusters import authority_of
 
 
 def served(authority: Authority, host: str) -> tuple[int, str | None]:
-    question = Question("anonymous", f"host:{host}", method="GET", path="/", host=host, headers={})
+    question = Question.of("anonymous", f"host:{host}", method="GET", path="/", host=host, headers={})
     decision = authority.decide(question)
     return decision.status, decision.policy
 

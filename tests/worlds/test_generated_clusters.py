@@ -58,7 +58,7 @@ def test_engine_reference_and_oracle_agree(situation: tuple[list[Manifest], Sett
     for pod in (m for m in manifests if m["kind"] == "Pod"):
         to = f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         for identity, port, method, path in every_request():
-            decision = authority.decide(Question(identity or "anonymous", to, port, method, path))
+            decision = authority.decide(Question.of(identity or "anonymous", to, port=port, method=method, path=path))
             assert decision.outcome == reference.decide(decision.layers, decision.arrival.request)
             assert decision.allowed == rulebook.allows(Ask(identity, pod, port, None, method, path)), decision.reason
             assert decision.trace().outcome == decision.outcome
@@ -75,7 +75,9 @@ def test_a_service_is_allowed_only_where_every_pod_allows(situation: tuple[list[
     for key in authority.world.services:
         pods = [declared[pod] for pod in authority.world.pods_of(key)]
         for identity, port, method, path in every_request() if pods else ():
-            decision = authority.decide(Question(identity or "anonymous", f"service:{key}", port, method, path))
+            decision = authority.decide(
+                Question.of(identity or "anonymous", f"service:{key}", port=port, method=method, path=path)
+            )
             asks = [Ask(identity, pod, port, key, method, path) for pod in pods]
             assert len(decision.denied) == sum(not rulebook.allows(ask) for ask in asks)
 
@@ -87,7 +89,7 @@ def test_what_is_left_out_is_allowed_only_if_every_value_is(situation: tuple[lis
     authority = authority_of(manifests, chosen)
     for pod in authority.world.workloads:
         for identity, port, method, path in every_request():
-            whole = Question(identity or "anonymous", f"pod:{pod}", port, method, path)
+            whole = Question.of(identity or "anonymous", f"pod:{pod}", port=port, method=method, path=path)
             for without in ({"port"}, {"path"}, {"port", "method"}, {"port", "method", "path"}):
                 decision = authority.decide(replace(whole, **dict.fromkeys(without)))  # type: ignore[arg-type]
                 expected = reference.decide(decision.layers, decision.arrival.request)

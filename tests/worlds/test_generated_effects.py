@@ -62,7 +62,7 @@ def test_of_policies_on_workloads(situation: tuple[list[Manifest], Settings]) ->
     check_effects(
         authority,
         (
-            sample(authority, Question(identity or "anonymous", to, port, method, path))
+            sample(authority, Question.of(identity or "anonymous", to, port=port, method=method, path=path))
             for to in targets
             for identity, port, method, path in requests
         ),
@@ -121,7 +121,9 @@ def test_of_auth_policies(manifests: list[Manifest], calls: list[HttpCall]) -> N
         return decided_of_http(authority, call, route).status
 
     def points(call: HttpCall, route: str | None) -> frozenset[Point]:
-        asked = Question("anonymous", TO[route], 80, call.method, call.path, call.host, sni=call.sni)
+        asked = Question.of(
+            "anonymous", TO[route], port=80, method=call.method, path=call.path, host=call.host, sni=call.sni
+        )
         ways = arrivals(asked, authority.world, authority.settings)
         return frozenset(point for arrival in ways for point in arrival.points)
 

@@ -52,7 +52,7 @@ def decided(authority: Authority, to: str, call: Call, config: MeshConfig) -> De
             headers.setdefault(name.lower(), []).append(value)
         fields |= {"method": call.method, "path": call.path, "host": call.host, "headers": headers}
         fields["claims"] = call.claims
-    return authority.decide(Question(**fields))
+    return authority.decide(Question.of(**fields))
 
 
 def checked(decision: Decision, expected: int, about: object) -> None:

@@ -28,13 +28,13 @@ def accepted(manifests: list[Manifest]) -> list[Manifest]:
 
 def decided(authority: Authority, call: Call, route: str | None) -> Decision:
     claims = None if call.claims is None else json.loads(call.claims)
-    question = Question(
+    question = Question.of(
         "anonymous",
         TO[route],
-        80,
-        call.method,
-        call.path,
-        call.host,
+        port=80,
+        method=call.method,
+        path=call.path,
+        host=call.host,
         sni=call.sni,
         headers=dict(call.headers),
         claims=claims,

@@ -26,13 +26,13 @@ from tests.worlds.test_generated_clusters import authority_of
 
 
 def decide(authority: Authority, call: Call) -> Decision:
-    question = Question(
+    question = Question.of(
         "anonymous",
         f"gateway:{call.gateway}",
-        call.port,
-        call.method,
-        call.path,
-        call.host,
+        port=call.port,
+        method=call.method,
+        path=call.path,
+        host=call.host,
         headers=dict(call.headers),
         claims=None if call.subject is None else {"sub": call.subject},
     )

@@ -127,7 +127,7 @@ def agree(
         return
     assert not all(verdicts)
     line = ["-f", "x", *answer.depends.example]
-    pasted = question_from(check.make_context("check", line).params, "text")
+    pasted = question_from(check.make_context("check", line).params, Settings(), "text")
     assert answer_question(pasted, authority).decision.allowed, pasted
     if OTHERWISE in (*answer.depends.allow, *answer.depends.deny):
         condition = AllowedRequests(question, authority).condition
@@ -145,7 +145,7 @@ def test_istio_bytes_and_all_http_requests_count(
     policies: list[Manifest], names: list[str], given: dict[str, Any]
 ) -> None:
     authority = authority_of([*pod(names), *policies], SIDECARS)
-    question = Question("sa:n/caller", "pod:n/p", **given)
+    question = Question.of("sa:n/caller", "pod:n/p", **given)
     is_raw = names == ["tcp-x"] and given.get("port") == 80 and not question.is_http
     requests = list(completions(question, may_be_bytes=True))
     agree(authority, question, [each for each in requests if not is_raw or not each[0].is_http])
@@ -155,7 +155,7 @@ def test_istio_bytes_and_all_http_requests_count(
 @given(routes(), policies())
 def test_at_a_gateway_every_request_counts(routes: list[Manifest], policies: list[Manifest]) -> None:
     authority = authority_of([*FIXED, *routes, *policies], Settings())
-    question = Question("sa:n/agent", "gateway:n/g", 80, tool=None)
+    question = Question.of("sa:n/agent", "gateway:n/g", port=80, tool=None)
     agree(authority, question, list(routed(question))[::5], is_partly_found=True)
 
 
@@ -206,7 +206,7 @@ def is_met(text: str, path: str, claims: dict[str, str] | None) -> bool:
 @given(token_policies(), st.sampled_from(["/a", "/b", None]))
 def test_conditions_on_tokens_are_those_of_requests_with_such_tokens(policy: Manifest, path: str | None) -> None:
     authority = authority_of([*pod(["http"]), AUTHENTICATION, policy], SIDECARS)
-    question = Question("sa:n/caller", "pod:n/p", port=80, method="GET", path=path)
+    question = Question.of("sa:n/caller", "pod:n/p", port=80, method="GET", path=path)
     depends = answer_question(question, authority).depends
     for tried, claims in itertools.product(("/a", "/b") if path is None else (path,), CLAIMS):
         allowed = authority.decide(replace(question, path=tried, claims=claims, no_token=claims is None)).allowed

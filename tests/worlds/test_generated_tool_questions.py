@@ -164,7 +164,9 @@ class Meant:
 
     def allows(self, to: str, requests: list[Any]) -> bool:
         questions = (
-            Question("sa:n/agent", to, None, "POST", path + text, host, headers=headers, tool=self.tool)
+            Question.of(
+                "sa:n/agent", to, port=None, method="POST", path=path + text, host=host, headers=headers, tool=self.tool
+            )
             for host, path, text, headers in requests
         )
         return all(self.authority.decide(question).allowed for question in questions)
@@ -192,11 +194,11 @@ def check_examples(authority: Authority, question: Question) -> None:
         return
     for words, allowed in ((found.allow, True), (found.deny, False)):
         line = shlex.split(shlex.join(["-f", "x", *question.arguments, *(words or ())]))
-        pasted = question_from(check.make_context("check", line).params, "text")
+        pasted = question_from(check.make_context("check", line).params, Settings(), "text")
         assert words is None or authority.decide(pasted).allowed is allowed, (question, words)
     if found.depends is not None:
         line = ["-f", "x", *found.depends.example]
-        assert authority.decide(question_from(check.make_context("check", line).params, "text")).allowed
+        assert authority.decide(question_from(check.make_context("check", line).params, Settings(), "text")).allowed
 
 
 @settings(max_examples=80, deadline=None)
@@ -212,7 +214,7 @@ def test_a_tool_question_without_http_is_allowed_if_every_request_is_that_it_may
         **{key.replace("HTTPRoute/", "route:"): meant.at_route(key) for key in authority.world.routes},
     }
     for to, allowed in expected.items():
-        question = Question("sa:n/agent", to, tool=tool)
+        question = Question.of("sa:n/agent", to, tool=tool)
         decision = authority.decide(question)
         assert decision.allowed is allowed, (to, decision.reason)
         assert reference.decide(decision.layers, decision.arrival.request).allowed is allowed

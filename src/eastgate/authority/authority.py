@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, cast
 
 from eastgate import dialects
 from eastgate.authority.changes import Changes
-from eastgate.authority.crossings import ConnectionVerdict, Crossing, LiveQuestion
-from eastgate.authority.deciding import Decider, LiveArrivals, Prepared
+from eastgate.authority.deciding import Decider, Prepared, Widen
 from eastgate.authority.decisions import Decision
 from eastgate.authority.enforcement import Enforcers, PolicyEnforcement
 from eastgate.authority.examining import PolicyExamination
 from eastgate.authority.networked import network_objects
-from eastgate.authority.questions import Question, QuestionError
+from eastgate.authority.point_programs import PointPrograms
+from eastgate.authority.questions import Arrival, Question, QuestionError
 from eastgate.authority.reading import (
     FaultReason,
     ManifestError,
@@ -40,6 +40,8 @@ from eastgate.reading.manifests import Bounds, Document
 from eastgate.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
+    from eastgate.authority.connections import ConnectionVerdict
+    from eastgate.authority.live import LiveArrivals, LiveQuestion
     from eastgate.reading.jwt import KeySource
 
 
@@ -318,7 +320,9 @@ class Authority:
         Raises QuestionError where it cannot be told. What this returns holds until something changes. It is for the
         packages of this project, and no part of the public API; so is `enforced_live`.
         """
-        return self._decider.arrive(live)
+        from eastgate.authority.live import LiveArrivals  # only authorizers ask so
+
+        return LiveArrivals(self._decider, live)
 
     def enforced_live(self, live: LiveQuestion, answers: LiveAnswers) -> Decision:
         """Return what is enforced for a request that is waiting, with the answers that authorizers gave so far.
@@ -326,17 +330,17 @@ class Authority:
         Raises Pending where one more answer is needed: ask for it, add it, and call this again. Raises QuestionError
         where it cannot be told which policies apply.
         """
-        return self._decider.arrive(live).decide(answers)
+        return self.arrive(live).decide(answers)
 
     def requests(self, question: Question) -> list[Request]:
         """Return the requests that a question stands for, as they are decided."""
-        return [request for _, request in self._decider.arrivals(question)]
+        return [arrival.request for arrival, _ in self._decider.arrivals(question)]
 
-    def arrivals(self, question: Question) -> list[tuple[Crossing, Request]]:
-        """Return the requests that a question stands for, with where each arrives. It is no part of the public API."""
+    def arrivals(self, question: Question) -> list[tuple[Arrival, PointPrograms]]:
+        """Return the requests that a question stands for, with the programs where each arrives."""
         return self._decider.arrivals(question, with_network=True)
 
-    def decide_widened(self, question: Question, widen: Callable[[Crossing, Request], Request]) -> Decision:
+    def decide_widened(self, question: Question, widen: Widen) -> Decision:
         """Answer about the requests that `widen` makes of those of a question. It is no part of the public API."""
         return self._decider.decide_widened(question, widen)
 

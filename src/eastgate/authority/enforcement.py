@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from eastgate import dialects
 from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.cluster.proxies import GATEWAY_CLASS
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.dialects import Policy, dialect_of, registered
+from eastgate.dialects.base import Condition
 from eastgate.engine.engine import Engine
 from eastgate.ir import Doubtful, Known, Layer, PolicyRef, ProxyReading
 from eastgate.ir.attributes import SOURCE_WORKLOAD, Attribute
@@ -59,7 +61,10 @@ class PolicyEnforcement:
 
 
 class Enforcers:
-    """Finds the enforcers of policies. It looks at the proxies of pods, and at policies that stand for others."""
+    """Finds the enforcers of policies, and the status of policies.
+
+    It looks at the proxies of pods, and at policies that stand for others.
+    """
 
     def __init__(
         self,
@@ -101,6 +106,13 @@ class Enforcers:
                     yield PolicyEnforcement(where, (ref,), mesh, f"{names} stands for it")
             if left:
                 yield PolicyEnforcement.of(where, reading, tuple(left))
+
+    def conditions(self, points: Iterable[Point]) -> Iterator[tuple[str, Condition]]:
+        """Yield the conditions that the policies at some points would show in their status."""
+        beside = self._engine.policies
+        for policy in (each.policy for point in points for each in self._engine.attached(point)):
+            for condition in dialects.conditions(policy, beside, self._settings, self._world):
+                yield str(policy.ref), condition
 
     def beside_network(self, key: str, directions: Iterable[Direction]) -> Iterator[PolicyEnforcement]:
         """Yield the policies of the network that select a pod in its node's network, which they are not about."""

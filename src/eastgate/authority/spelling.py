@@ -13,8 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.questions import Question
-from eastgate.authority.questions.ends import Host
+from eastgate.authority.questions import Question, ends
 from eastgate.basics.diagnostics import Code, Diagnostic, Severity, mistyped
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
@@ -99,11 +98,12 @@ class KnownNames:
 
     def doubts(self, question: Question) -> list[Doubt]:
         """Return everything in a question that is probably misspelt."""
+        to = question.destination
         doubts = [
             *self._source(question.source),
             *self._method(question.method),
             *self._host("host", question.host),
-            *self._host("to", question.to.removeprefix(Host.prefix) if question.to.startswith(Host.prefix) else None),
+            *self._host("destination", to.value if isinstance(to, ends.Host) else None),
             *self._host("sni", question.sni),
             *self._word("mcp_method", "MCP method", question.mcp_method, MCP_METHOD, _MCP_METHODS),
             *self._word("tool", "tool", question.tool, MCP_TOOL),
@@ -119,24 +119,24 @@ class KnownNames:
 
     # Callers
 
-    def _source(self, source: str) -> Iterator[Doubt]:
+    def _source(self, source: ends.Source) -> Iterator[Doubt]:
         settings = self._authority.settings
-        if source.startswith("sa:"):
-            namespace, _, name = source[3:].partition("/")
-            yield from self._account(source, namespace, name, "sa:{}/{}")
-        elif source.startswith("spiffe://"):
-            account = account_of(source)
-            if account is not None and account[0] == settings.trust_domain:
-                yield from self._account(source, account[1], account[2], service_account_id(account[0], "{}", "{}"))
-            else:
-                yield from self._of("source", "SPIFFE ID", source, self._values[IDENTITY])
-        elif source.startswith("id:"):
-            accounts = ((space, name) for space, names in self._accounts.items() for name in names)
-            mesh_names = {settings.mesh_name(space, name) for space, name in accounts} | self._values[MESH_NAME]
-            for doubt in self._of("source", "identity", source[3:], mesh_names):
-                yield replace(doubt, help=doubt.help.replace("did you mean ", "did you mean id:"))
+        match source:
+            case ends.ServiceAccount(namespace, name):
+                yield from self._account(source, namespace, name, "sa:{}/{}")
+            case ends.SpiffeId(identity):
+                account = account_of(identity)
+                if account is not None and account[0] == settings.trust_domain:
+                    yield from self._account(source, account[1], account[2], service_account_id(account[0], "{}", "{}"))
+                else:
+                    yield from self._of("source", "SPIFFE ID", identity, self._values[IDENTITY])
+            case ends.CertificateName(name):
+                accounts = ((space, name) for space, names in self._accounts.items() for name in names)
+                mesh_names = {settings.mesh_name(*account) for account in accounts} | self._values[MESH_NAME]
+                for doubt in self._of("source", "identity", name, mesh_names):
+                    yield replace(doubt, help=doubt.help.replace("did you mean ", "did you mean id:"))
 
-    def _account(self, text: str, namespace: str, name: str, form: str) -> Iterator[Doubt]:
+    def _account(self, text: ends.Source, namespace: str, name: str, form: str) -> Iterator[Doubt]:
         if name in self._declared.get(namespace, ()):
             return
         meant = namespace if namespace in self._namespaces else self._slip(namespace, self._namespaces)

@@ -24,6 +24,7 @@ from eastgate.cli.output import fail, warn
 from eastgate.cli.unconsidered import handling_of, unread_option
 
 if TYPE_CHECKING:
+    from eastgate.cluster.ends import Destination
     from eastgate.control.authorizer.addresses import ListenAddress
     from eastgate.control.authorizer.external import AddressOf
     from eastgate.control.authorizer.log import DecisionLog
@@ -130,7 +131,7 @@ def authorizer(
     chosen = settings_from(settings, config, _OUTPUT).enforced()
     log = DecisionLog(sys.stdout.buffer, Logged(options["log"]))
     try:
-        service = _service_options(options)
+        service = _service_options(options, chosen)
         if options["workers"] > 1 and options["process"] is None:
             sys.exit(_supervise(service, log))
         reading = PolicyFiles(
@@ -184,7 +185,7 @@ def _supervise(options: ServiceOptions, log: DecisionLog) -> int:
     return run_workers(options.processes, sys.argv[2:], shared, log, options.drain + options.grace + 5)
 
 
-def _service_options(options: Mapping[str, Any]) -> ServiceOptions:
+def _service_options(options: Mapping[str, Any], settings: Settings) -> ServiceOptions:
     from eastgate.control.authorizer.addresses import ListenAddress
     from eastgate.control.authorizer.checks import ProxyOptions
     from eastgate.control.authorizer.deciding import CheckOptions
@@ -216,7 +217,7 @@ def _service_options(options: Mapping[str, Any]) -> ServiceOptions:
         tools=tools,
         admin=ListenAddress.of(options["admin"]) if options["admin"] else None,
         tls=tls,
-        checks=CheckOptions(options["to"], options["timeout"], options["plain_denials"], proxy),
+        checks=CheckOptions(_destination(options["to"], settings), options["timeout"], options["plain_denials"], proxy),
         from_http=HttpOptions(
             options["path_prefix"].rstrip("/"),
             named["trust_header"],
@@ -272,6 +273,16 @@ def _addresses(values: Sequence[str], settings: Settings) -> AddressOf:
         return ServiceAddress(f"{external.service}.{external.namespace}.svc.{settings.cluster_domain}", external.port)
 
     return address_of
+
+
+def _destination(text: str | None, settings: Settings) -> Destination | None:
+    from eastgate.cluster.ends import parse_destination
+    from eastgate.cluster.question_errors import QuestionError
+
+    try:
+        return parse_destination(text, settings.namespace) if text is not None else None
+    except QuestionError as error:
+        fail(error.diagnostics, _OUTPUT)
 
 
 def _bad(message: str, way_out: str) -> NoReturn:

@@ -13,7 +13,7 @@ from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
 from eastgate.authority.enforcement import doubt_lines
 from eastgate.authority.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends, PartialAnswer
-from eastgate.authority.questions import Question, QuestionError, ends
+from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.spelling import KnownNames
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.diagnostics.printable import printable
@@ -203,20 +203,13 @@ def _listed(places: Sequence[str], most: int = _MOST_PLACES) -> str:
     return ", ".join(places[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _canonical(question: Question, port: object, authority: Authority, *, in_namespace: bool) -> Question:
-    """Return a question with the ends in their usual form, and the number of a port that has a name.
-
-    `in_namespace`: the namespace of the settings was given with the question.
-    """
-    settings = authority.settings
-    source = ends.source_of(question.source, settings, in_namespace=in_namespace)
-    to = ends.destination_of(question.to, settings)
-    question = replace(question, source=str(source), to=str(to))
+def _with_port(question: Question, port: object, authority: Authority) -> Question:
+    """Return a question with the number of a port that has a name."""
     if question.port is not None or not isinstance(port, str):
         return question
     from eastgate.authority.questions.ports import port_named  # most ports are numbers
 
-    return replace(question, port=port_named(port, question.to, authority.world, settings))
+    return replace(question, port=port_named(port, question.destination, authority.world))
 
 
 def _answer(question: Question, authority: Authority) -> PartialAnswer:
@@ -236,7 +229,7 @@ def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
     assert isinstance(exclude, tuple)  # noqa: S101 - click makes it so
     assert isinstance(files, tuple) and isinstance(more, tuple) and isinstance(set_values, tuple)  # noqa: S101, PT018
     settings = settings_from(set_values, config if isinstance(config, str) else None, output)
-    question = question_from(options, output)
+    question = question_from(options, settings, output)
     keys = keys_from(options, output)
     paths = (*files, *more)
     bounds = Bounds.of(paths, follow=bool(options["follow"]), exclude=exclude)
@@ -253,8 +246,7 @@ def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
     )
     doubts: list[Diagnostic] = []
     try:
-        in_namespace = any(str(value).startswith("namespace=") for value in set_values)
-        question = _canonical(question, options["port"], authority, in_namespace=in_namespace)
+        question = _with_port(question, options["port"], authority)
         doubts = [doubt.diagnostic(strict=strict) for doubt in KnownNames(authority).doubts(question)]
         answer = _answer(question, authority)
         is_hidden = answer.decision.allowed and _hides_http(answer.decision, authority)

@@ -14,13 +14,14 @@ import click
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.config import LintIgnore, read_config, read_ignores
-from eastgate.authority.questions import Question
+from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import DocumentSource, ManifestError, read_manifests
 from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli import complete
 from eastgate.cli.output import fail, say
 from eastgate.cli.progress import progress
+from eastgate.cluster.ends import Destination, Source, parse_destination, parse_source
 from eastgate.cluster.unread import Handling, describe_unread
 from eastgate.reading.manifests import Bounds, Kustomized
 from eastgate.settings import BAD_SETTING, Settings, SettingsError, Sidecars
@@ -437,8 +438,20 @@ def _port(text: str | None) -> int | None:
         return None
 
 
-def question_from(options: dict[str, object], output: str) -> Question:
-    """Return the question that the options of a command ask."""
+def _ends(options: dict[str, object], settings: Settings, output: str) -> tuple[Source, Destination]:
+    given = options["settings"]
+    is_given = isinstance(given, tuple) and any(str(value).startswith("namespace=") for value in given)
+    try:
+        return (
+            parse_source(str(options["source"]), settings.namespace, is_given=is_given),
+            parse_destination(str(options["to"]), settings.namespace),
+        )
+    except QuestionError as error:
+        fail(error.diagnostics, output)
+
+
+def question_from(options: dict[str, object], settings: Settings, output: str) -> Question:
+    """Return the question that the options of a command ask, or say what is wrong with its ends and exit."""
 
     def text(name: str) -> str | None:
         value = options[name]
@@ -456,8 +469,7 @@ def question_from(options: dict[str, object], output: str) -> Question:
             way_out = f"write allow, deny or error: --external-auth {authorizer}=allow"
             fail([Diagnostic(BAD_OPTION, message, None, way_out)], output)
     return Question(
-        source=str(options["source"]),
-        to=str(options["to"]),
+        *_ends(options, settings, output),
         port=_port(port),
         method=text("method"),
         path=text("path"),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from eastgate.authority.decisions import Decision
     from eastgate.cluster.unread import Handling
     from eastgate.control.access_log import Observation
+    from eastgate.reports.why import GivenEnds
     from eastgate.settings import Settings
 
 _Explain: TypeAlias = "Callable[[str, Observation], tuple[dict[str, Any], str]]"
@@ -184,17 +185,33 @@ def _explain_others(
 ) -> None:
     """Explain lines of proxies that are not ours, and exit, where there are such lines and none of ours."""
     from eastgate.control.access_log import find_record
-    from eastgate.reports.why import GivenEnds
 
     lines = [line for line in text.splitlines() if line.strip()]
     if any(find_record(line) is not None for line in lines):
         return
     decisions, problems = read_logged_lines(lines)
     if decisions:
-        chosen, ends = settings_from(settings, config, output), GivenEnds(*given)
+        chosen = settings_from(settings, config, output)
+        ends = _given(given, chosen, output)
         explain_logged_lines(decisions, len(lines) - len(decisions), files, chosen, ends, bounds, unread, output)
     if problems:
         fail(problems[:1], output)
+
+
+def _given(given: tuple[str | None, str | None], settings: Settings, output: str) -> GivenEnds:
+    """Return the ends that options name."""
+    from eastgate.cluster.ends import parse_destination, parse_source
+    from eastgate.cluster.question_errors import QuestionError
+    from eastgate.reports.why import GivenEnds
+
+    source, to = given
+    try:
+        return GivenEnds(
+            parse_source(source, settings.namespace) if source is not None else None,
+            parse_destination(to, settings.namespace) if to is not None else None,
+        )
+    except QuestionError as error:
+        fail([error.diagnostic], output)
 
 
 def _by_number(line: str | None, last: bool, files: tuple[str, ...], name: str, output: str) -> NoReturn:

@@ -1,25 +1,50 @@
-"""Questions, as people ask them: may this source reach that destination?
-
-The words of `--from` and `--to`, of a decision table and of the Python API are the same: see `api/questions/ends.py`.
-"""
+"""Questions: may this source reach that destination, with this request?"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Self, TypedDict, Unpack
 
 from eastgate.basics.records import dataclass
+from eastgate.cluster.ends import DEFAULT_NAMESPACE, Destination, Source, parse_destination, parse_source
 from eastgate.ir import RawRequest
 from eastgate.ir.fields import Headers, each_header
 
 
+class RequestParts(TypedDict, total=False):
+    """The parts of a question beside its ends, by name."""
+
+    port: int | None
+    method: str | None
+    path: str | None
+    host: str | None
+    sni: str | None
+    headers: Headers | None
+    mcp_method: str | None
+    tool: str | None
+    source_ip: str | None
+    http_protocol: str | None
+    protocol: str | None
+    forwarded_for: str | None
+    plaintext: bool
+    claims: Mapping[str, object] | None
+    token: str | None
+    certificate: str | None
+    external_auth: Mapping[str, str]
+    no_token: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
-    """May `source` reach `to`? What is left out is unknown: the answer is allow only if it is for every value."""
+    """May `source` reach `destination`? The answer is allow only if it is for every value of what is left out.
 
-    source: str
-    to: str
+    `Question.of` takes ends as a command line writes them, too.
+    """
+
+    source: Source
+    destination: Destination
     port: int | None = None
     method: str | None = None
     path: str | None = None
@@ -43,6 +68,25 @@ class Question:
     external_auth: Mapping[str, str] = field(default_factory=dict)
     no_token: bool = False
     """The request has no token. Without it, and without claims and headers, that is unknown."""
+
+    @classmethod
+    def of(
+        cls,
+        source: Source | str,
+        destination: Destination | str,
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        **request: Unpack[RequestParts],
+    ) -> Self:
+        """Return a question with ends that may be texts: `sa:shop/web`, `service:shop/cart`.
+
+        `namespace` is that of ends which leave theirs out. Raises QuestionError where a text names no end.
+        """
+        return cls(
+            parse_source(source, namespace) if isinstance(source, str) else source,
+            parse_destination(destination, namespace) if isinstance(destination, str) else destination,
+            **request,
+        )
 
     @property
     def is_bare_message(self) -> bool:
@@ -68,7 +112,7 @@ class Question:
         """Return the words of a command line that asks this, but for the manifests, tokens and certificates."""
         options: list[tuple[str, object]] = [
             ("--from", self.source),
-            ("--to", self.to),
+            ("--to", self.destination),
             ("--port", self.port),
             ("--method", self.method),
             ("--path", self.path),
@@ -92,7 +136,7 @@ class Question:
         port = f" port {self.port}" if self.port is not None else ""
         http = " ".join(part for part in (self.method, self.host, self.path) if part)
         tool = " ".join(part for part in (self.mcp_method, self.tool) if part)
-        return f"{self.source} -> {self.to}{port}" + "".join(f" {part}" for part in (http, tool) if part)
+        return f"{self.source} -> {self.destination}{port}" + "".join(f" {part}" for part in (http, tool) if part)
 
 
 def _claim(value: object) -> str:

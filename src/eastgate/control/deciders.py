@@ -10,6 +10,7 @@ from eastgate.authority.auditing import Audited
 from eastgate.authority.authority import Authority
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
+from eastgate.cluster import ends
 from eastgate.cluster.points import Direction, Point
 from eastgate.control.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, WouldBe, would_be
 from eastgate.control.destinations import Destinations, dead_end_of
@@ -223,9 +224,9 @@ def describe_handshake(reason: str | None) -> str:
     return f"it failed ({error})" if error else "it failed"
 
 
-def caller_name(peer: str | None, settings: Settings) -> str:
-    """Return a caller as `--from` names it, by the identity that a proxy logged."""
+def caller_of(peer: str | None, settings: Settings) -> ends.Source:
+    """Return a caller by the identity that a proxy logged."""
     if peer is None or peer == "none":
-        return "anonymous"
+        return ends.ANONYMOUS
     account = MeshNames(settings).account(peer)
-    return f"sa:{account[0]}/{account[1]}" if account is not None else peer
+    return ends.ServiceAccount(*account) if account is not None else ends.SpiffeId(peer)

@@ -13,9 +13,9 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.crossings import ConnectionVerdict
+from eastgate.authority.connections import ConnectionVerdict
 from eastgate.authority.questions import Question, QuestionError
-from eastgate.cluster import GATEWAY_NAME_LABEL, PodsAcross, PodsMatching, Workload
+from eastgate.cluster import GATEWAY_NAME_LABEL, PodsAcross, PodsMatching, Workload, ends
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.control.gateways import GatewaySite, gateway_identity
@@ -49,8 +49,10 @@ from eastgate.ir.symbolic.trees import choice
 
 _MACHINE = IPv4Network("127.0.0.0/8")  # callers of a local mesh are all on this machine
 _UNDECIDED = ProxyVerdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
-_ANYBODY = "anonymous"
-_NO_ACCOUNT = "spiffe://other.invalid/caller"  # anybody with a certificate that names no account of the mesh
+_ANYBODY = ends.ANONYMOUS
+_NO_ACCOUNT = ends.SpiffeId(
+    "spiffe://other.invalid/caller"
+)  # anybody with a certificate that names no account of the mesh
 
 
 class NetworkDecisions:
@@ -119,11 +121,11 @@ class NetworkDecisions:
         ends = ((policy, direction) for policy in engine.network_policies for direction in Direction)
         return (atom for end in ends for layer in engine.layers_of(*end) for atom in layer.atoms(observed=True))
 
-    def unused(self, *, namespace: str | None = None) -> str:
+    def unused(self, *, namespace: str | None = None) -> ends.ServiceAccount:
         """Return an account that no manifest declares, in a namespace or in one that no policy names."""
         home = namespace or _unused_name(self.namespaces)
         used = {account[1] for identity in self.identities if (account := self.names.account(identity)) is not None}
-        return f"sa:{home}/{_unused_name(used)}"
+        return ends.ServiceAccount(home, _unused_name(used))
 
     def _selected_namespaces(self) -> Iterator[str]:
         """Yield the names of namespaces that policies are in, or name as subjects or in rules, declared or not."""
@@ -160,7 +162,7 @@ class NetworkTable:
         )
         self.untold = decisions.untold
         self._pod = decisions.authority.world.workloads[workload]
-        self._to = f"pod:{self._pod.namespace}/{self._pod.name}"
+        self._to = ends.Pod(self._pod.namespace, self._pod.name)
         self._port = port
         self._decided: dict[CallerCell, Node] = {}
         self._pods: dict[str, ProxyVerdict] = {}  # by address
@@ -200,7 +202,7 @@ class NetworkTable:
         pods = {address: self._of_pod(identity, address) for address in self._all.callers.get(identity, ())}
         tests: list[tuple[Predicate, Node]] = [(_at(address), verdict) for address, verdict in pods.items()]
         tests += [(_at(address), self._decide_for_gateway(of_gateway)) for address, of_gateway in gateways]
-        return choice(tests, _all_of(pods.values()) if pods else self._decide(identity))
+        return choice(tests, _all_of(pods.values()) if pods else self._decide(ends.SpiffeId(identity)))
 
     def _of_strangers(self, caller: CallerCell) -> Node:
         """Decide for callers without an account: by their address alone, which proves no pod."""
@@ -216,7 +218,7 @@ class NetworkTable:
         return choice(tests, otherwise)
 
     def _of_stranger_at(
-        self, address: str, stranger: str, outside: Mapping[IPv4Network, ProxyVerdict], otherwise: ProxyVerdict
+        self, address: str, stranger: ends.Source, outside: Mapping[IPv4Network, ProxyVerdict], otherwise: ProxyVerdict
     ) -> ProxyVerdict:
         """Decide for a caller without an account at the address of a pod: it may be that pod, or anybody else.
 
@@ -234,7 +236,7 @@ class NetworkTable:
     def _of_pod(self, identity: str, address: str) -> ProxyVerdict:
         """Decide for the pod of an account at an address."""
         if address not in self._pods:
-            self._pods[address] = self._decide(identity, address)
+            self._pods[address] = self._decide(ends.SpiffeId(identity), address)
         return self._pods[address]
 
     def _networks(self) -> list[IPv4Network]:
@@ -263,10 +265,10 @@ class NetworkTable:
 
     def _decide_for_gateway(self, pods: tuple[Workload, ...]) -> ProxyVerdict:
         """Decide for a gateway, as its pods; what no manifest tells of them is not asked, as in offline answers."""
-        verdicts = [self._decide(f"pod:{pod.namespace}/{pod.name}") for pod in pods]
+        verdicts = [self._decide(ends.Pod(pod.namespace, pod.name)) for pod in pods]
         return _all_of(verdicts) if verdicts else _name(ConnectionVerdict(UNOPPOSED))
 
-    def _decide(self, source: str, address: str | None = None) -> ProxyVerdict:
+    def _decide(self, source: ends.Source, address: str | None = None) -> ProxyVerdict:
         question = Question(source, self._to, self._port, source_ip=address)
         try:
             return _name(self._all.authority.decide_connection(question, would=self._in_force))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.questions.ends import Host
+from eastgate.cluster.ends import Host
 from eastgate.cluster.points import Point, RuleNamed
 from eastgate.cluster.routing.model import Routed
 from eastgate.cluster.routing.rules import every_rule
@@ -44,7 +44,7 @@ def compare_hosts(comparison: AuthorityComparison) -> AuthorityComparison:
     doubts = [doubt for doubt in comparison.doubts if doubt.subject not in proven]
     if opened := list(_asked_anew(old, new)):
         doubts = [doubt for doubt in doubts if not _was_open(doubt)]
-        doubts += (ComparisonDoubt(DoubtReason.HOST, Host(host)) for host in _decided_otherwise(opened, old, new))
+        doubts += (ComparisonDoubt(DoubtReason.HOST, str(Host(host))) for host in _decided_otherwise(opened, old, new))
     return replace(comparison, doubts=tuple(doubts))
 
 

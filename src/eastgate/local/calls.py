@@ -44,11 +44,11 @@ async def make_calls(
 
     `raw`: connect and send the body as it is, instead of an HTTP request. `mcp`: speak MCP with the server.
     """
-    if isinstance(ends.destination_of(question.to, mesh.settings), ends.Gateway | ends.Route | ends.Backend):
+    if isinstance(question.destination, ends.Gateway | ends.Route | ends.Backend):
         made = await _call_gateways(mesh, question, body, raw, mcp, timeout)
     elif mcp is not None:
         raise QuestionError(
-            BAD_DESTINATION, f"{question.to} is no gateway", "MCP is spoken with gateway:, route: or backend:"
+            BAD_DESTINATION, f"{question.destination} is no gateway", "MCP is spoken with gateway:, route: or backend:"
         )
     else:
         made = await _call_workloads(mesh, question, body, raw, timeout)
@@ -73,7 +73,7 @@ async def _call_workloads(
         call_question = replace(
             asked,
             source=_canonical(asked.source, mesh),
-            to=f"pod:{world.workloads[workload].namespace}/{world.workloads[workload].name}",
+            destination=ends.Pod(world.workloads[workload].namespace, world.workloads[workload].name),
             port=port,
             source_ip=client.address,
         )
@@ -92,7 +92,7 @@ async def _call_gateways(
     mesh: LocalMesh, question: Question, body: bytes, raw: bool, mcp: McpRequest | None, timeout: float
 ) -> list[CallResult]:
     if raw:
-        raise QuestionError(BAD_DESTINATION, f"{question.to} reads HTTP", "leave out --raw")
+        raise QuestionError(BAD_DESTINATION, f"{question.destination} reads HTTP", "leave out --raw")
     made: list[CallResult] = []
     for caller in _callers(mesh, question):
         asked = replace(question, source=_canonical(question.source, mesh), source_ip=caller.address)
@@ -158,10 +158,10 @@ def client_of(mesh: LocalMesh, arrival: Arrival) -> Client:
     return Client(str(identity) if identity else None, address if isinstance(address, str) else mesh.own_address)
 
 
-def _canonical(source: str, mesh: LocalMesh) -> str:
-    """Return the account of a SPIFFE ID as `--from` names it: in the mesh an account has all of its names."""
-    account = MeshNames(mesh.settings).account(source)
-    return f"sa:{account[0]}/{account[1]}" if account is not None else source
+def _canonical(source: ends.Source, mesh: LocalMesh) -> ends.Source:
+    """Return the account of a SPIFFE ID: in the mesh an account has all of its names."""
+    account = MeshNames(mesh.settings).account(source.value) if isinstance(source, ends.SpiffeId) else None
+    return ends.ServiceAccount(*account) if account is not None else source
 
 
 def _request(question: Question, body: bytes, host: str) -> HttpRequest:

@@ -14,8 +14,8 @@ from typing import TypeAlias
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import Question, QuestionError
-from eastgate.authority.questions.ends import Address, Anonymous, source_of
 from eastgate.authority.reading import ManifestError
+from eastgate.cluster.ends import Address, Anonymous
 from eastgate.ir import Site
 from eastgate.local.call_results import CallResult, CheckedCall
 from eastgate.local.mesh import LocalMesh
@@ -60,9 +60,7 @@ def _cause(mesh: LocalMesh, check: Check, call: CallResult, question: Question, 
     """Return why the mesh does otherwise than `check` answers. Settings or addresses are it where `check` says so."""
     workload, _, port = call.at.rpartition(":")
     is_at_gateway = workload in mesh.gateways
-    is_unproven = (
-        call.observation is not None and call.observation.peer in (None, "none") and _is_of_pod(mesh, question)
-    )
+    is_unproven = call.observation is not None and call.observation.peer in (None, "none") and _is_of_pod(question)
     if call.observation is not None and call.observation.level == "handshake":
         return _NO_HANDSHAKE
     if not call.allowed and (workload, int(port)) in mesh.enforcement.closed:
@@ -90,9 +88,9 @@ def _is_answered(check: Check, settings: Settings, question: Question, call: Cal
     return isinstance(answer, Decision) and answer.allowed == call.allowed
 
 
-def _is_of_pod(mesh: LocalMesh, question: Question) -> bool:
+def _is_of_pod(question: Question) -> bool:
     """Return whether a question is about a caller with a pod, who has an identity to prove."""
-    return not isinstance(source_of(question.source, mesh.settings), Anonymous | Address)
+    return not isinstance(question.source, Anonymous | Address)
 
 
 def _is_by_network(decision: Decision) -> bool:

@@ -10,7 +10,7 @@ from eastgate.authority.authority import Authority
 from eastgate.basics.diagnostics import render_all
 from eastgate.basics.diagnostics.printable import composed, printable
 from eastgate.control.access_log import Observation
-from eastgate.control.deciders import DecidedBy, Deciders, caller_name
+from eastgate.control.deciders import DecidedBy, Deciders, caller_of
 from eastgate.control.events import (
     BrokenChange,
     Decided,
@@ -45,7 +45,7 @@ class EventText:
         """Return who called. In a handshake that failed nobody has proved an identity."""
         if observation.level == "handshake":
             return "unknown"
-        return caller_name(observation.peer, self._authority().settings)
+        return str(caller_of(observation.peer, self._authority().settings))
 
     def to_json(self, event: MeshEvent) -> dict[str, object]:
         match event:

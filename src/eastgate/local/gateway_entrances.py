@@ -58,7 +58,7 @@ def entrances(mesh: LocalMesh, question: Question, *, speaks_mcp: bool) -> list[
     What a client would know, and the question leaves out, is filled in. Raises QuestionError where there is no gateway.
     """
     world = mesh.authority.world
-    to = ends.destination_of(question.to, mesh.settings)
+    to = question.destination
     path = question.path or (_MCP_PATH if speaks_mcp else "/")
     if isinstance(to, ends.Gateway):
         site = mesh.gateways.get(gateway_node(to.namespace, to.name))
@@ -75,7 +75,7 @@ def entrances(mesh: LocalMesh, question: Question, *, speaks_mcp: bool) -> list[
         for site, parent_port in _gateways_of(route, mesh)
     ]
     if not found:
-        raise QuestionError(BAD_DESTINATION, f"no gateway of this mesh leads to {question.to}", _declared(mesh))
+        raise QuestionError(BAD_DESTINATION, f"no gateway of this mesh leads to {to}", _declared(mesh))
     return found
 
 
@@ -125,7 +125,7 @@ def _entrance(
     asked = host or _host_of(group) or f"{site.gateway.name}.{site.gateway.namespace}:{port}"
     completed = replace(
         question,
-        to=site.node,
+        destination=ends.Gateway(site.gateway.namespace, site.gateway.name),
         port=port,
         host=asked,
         path=path,

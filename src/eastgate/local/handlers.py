@@ -6,9 +6,10 @@ import asyncio
 import base64
 import binascii
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 
 from eastgate.authority.questions import Question, QuestionError
+from eastgate.cluster.question import RequestParts
 from eastgate.control.access_log import Observation, find_record, read_line
 from eastgate.control.codes import NO_NUMBER
 from eastgate.control.events import MeshEvent
@@ -24,7 +25,7 @@ from eastgate.local.why import Explain, explain_observation
 
 _MOST_QUEUED = 10_000
 _LONGEST_CALL = 60.0
-_QUESTION_FIELDS = frozenset(field.name for field in fields(Question)) - {
+_QUESTION_PARTS = RequestParts.__annotations__.keys() - {
     "token",
     "certificate",
     "external_auth",
@@ -54,9 +55,10 @@ class Handlers:
 
     async def call(self, arguments: Message) -> Message:
         """Make calls. An error in the question is an answer too."""
-        question, body, timeout = _question(arguments), _body(arguments), _timeout(arguments)
+        body, timeout = _body(arguments), _timeout(arguments)
         raw, explained, color = (bool(arguments.get(name)) for name in ("raw", "explain", "color"))
         try:
+            question = _question(arguments, self._mesh.settings.namespace)
             made = await make_calls(
                 self._mesh, question, body=body, raw=raw, mcp=_mcp_request(arguments), timeout=timeout
             )
@@ -314,12 +316,12 @@ def _mcp_request(arguments: Message) -> McpRequest | None:
     return McpRequest(given["method"], params, version)
 
 
-def _question(arguments: Message) -> Question:
-    given = {name: value for name, value in arguments.items() if name in _QUESTION_FIELDS and value is not None}
-    for name in ("source", "to"):
-        if not isinstance(given.get(name), str):
-            raise ControlFailed(f"a call has a `{name}`")
-    return Question(**given)
+def _question(arguments: Message, namespace: str) -> Question:
+    given = {name: value for name, value in arguments.items() if name in _QUESTION_PARTS and value is not None}
+    source, to = arguments.get("source"), arguments.get("to")
+    if not isinstance(source, str) or not isinstance(to, str):
+        raise ControlFailed("a call has a `source` and a `to`")
+    return Question.of(source, to, namespace=namespace, **given)
 
 
 def _body(arguments: Message) -> bytes:

@@ -16,10 +16,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from eastgate.authority.crossings import LiveQuestion
-from eastgate.authority.questions import EntryPoint, Question, QuestionError, arrivals
+from eastgate.authority.live import LiveQuestion
+from eastgate.authority.questions import EntryPoint, Question, QuestionError, arrivals, ends
 from eastgate.basics.records import dataclass
-from eastgate.control.deciders import caller_name
+from eastgate.control.deciders import caller_of
 from eastgate.control.enforcement import Enforcement
 from eastgate.control.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnforced, Ready
 from eastgate.envoy.config.matching import NO_NAME, NOBODY
@@ -104,7 +104,7 @@ class OpenRequestMonitor:
         self._ended[node, port, caller] = now
         self._enforcement.end_requests(node, port, caller)
         settings = self._enforcement.authority.settings
-        who = caller_name(peer, settings)
+        who = str(caller_of(peer, settings))
         self._on_event(
             Noted(
                 f"the connections of {who} for requests to {node} port {port} were closed: one is not allowed any more"
@@ -124,7 +124,7 @@ class OpenRequestMonitor:
             return self._allowed_at_gateway(on_record, node, port, waits=waits)
         authority = self._enforcement.authority
         workload = authority.world.workloads[node]
-        question = self._question(on_record, f"pod:{workload.namespace}/{workload.name}", port)
+        question = self._question(on_record, ends.Pod(workload.namespace, workload.name), port)
         try:
             request = arrivals(question, authority.world, authority.settings)[0].request
         except QuestionError:
@@ -146,19 +146,19 @@ class OpenRequestMonitor:
         if on_record.get("message") in ("read", "none"):
             values |= {MCP_METHOD: on_record.get("mcpMethod"), MCP_TOOL: on_record.get("mcpName")}
         entry = EntryPoint(node, destination.points, values)
-        live = LiveQuestion(self._question(on_record, node, port), (entry,), values, shown_headers=frozenset())
+        live = LiveQuestion(self._question(on_record, entry, port), values, shown_headers=frozenset())
         try:
             answers = GatheredAnswers() if waits else AssumedConsent()
             return self._enforcement.authority.enforced_live(live, answers).allowed
         except (Pending, QuestionError):
             return False
 
-    def _question(self, on_record: Mapping[str, Any], to: str, port: int) -> Question:
+    def _question(self, on_record: Mapping[str, Any], to: ends.Destination, port: int) -> Question:
         source = str(on_record.get("source") or "")
         return Question(
-            source=caller_name(_peer(on_record) or on_record.get("identity"), self._enforcement.authority.settings),
-            to=to,
-            port=port,
+            caller_of(_peer(on_record) or on_record.get("identity"), self._enforcement.authority.settings),
+            to,
+            port,
             method=on_record.get("method"),
             path=on_record.get("originalPath") or on_record.get("path"),
             host=on_record.get("originalHost") or on_record.get("host"),

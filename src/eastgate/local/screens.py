@@ -8,7 +8,7 @@ from typing import IO, Protocol
 
 from rich.console import Console
 
-from eastgate.authority.questions import Question, QuestionError
+from eastgate.authority.questions import Question, QuestionError, ends
 from eastgate.basics.diagnostics.printable import composed, json_text, printable
 from eastgate.control.events import Decided, MeshEvent, Noted
 from eastgate.control.gateways import GatewaySite, gateway_identity
@@ -136,13 +136,14 @@ def example_call(mesh: LocalMesh) -> str | None:
     """Return a command that makes a call, one that a policy allows if there is one soon; None without any port."""
     world, first, tried = mesh.authority.world, None, 0
     pods = (workload for workload in world.workloads.values() if workload.is_pod)
-    accounts = sorted({f"sa:{pod.namespace}/{pod.service_account}" for pod in pods})
+    accounts = sorted({ends.ServiceAccount(pod.namespace, pod.service_account) for pod in pods}, key=str)
     for key, site in sorted(mesh.sites.items()):
         workload = world.workloads[key]
-        own = f"sa:{workload.namespace}/{workload.service_account}"
+        own = ends.ServiceAccount(workload.namespace, workload.service_account)
         for port in sorted(site.ports):
             for account in (other for other in accounts if other != own):
-                question = Question(account, f"pod:{workload.namespace}/{workload.name}", port, "GET", "/", headers={})
+                called = ends.Pod(workload.namespace, workload.name)
+                question = Question(account, called, port, "GET", "/", headers={})
                 tried += 1
                 first = first or question
                 if tried > _MOST_TRIES:
@@ -158,4 +159,4 @@ def example_call(mesh: LocalMesh) -> str | None:
 
 def _command(question: Question, mesh: LocalMesh) -> str:
     name = "" if mesh.options.name == DEFAULT_NAME else f" --name {mesh.options.name}"
-    return f"eastgate call{name} --from {question.source} --to {question.to} --port {question.port} /"
+    return f"eastgate call{name} --from {question.source} --to {question.destination} --port {question.port} /"

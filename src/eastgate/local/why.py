@@ -7,12 +7,12 @@ from collections.abc import Callable
 from eastgate.authority.auditing import Audited
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
-from eastgate.authority.questions import NOT_DECLARED, Question, QuestionError
+from eastgate.authority.questions import NOT_DECLARED, Question, QuestionError, ends
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.control.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, rule_of
-from eastgate.control.deciders import DecidedBy, Deciders, caller_name, describe_handshake
+from eastgate.control.deciders import DecidedBy, Deciders, caller_of, describe_handshake
 from eastgate.control.destinations import Destinations
 from eastgate.control.gateways import gateway_of
 from eastgate.envoy.plan.decisions import UNOPPOSED_NAME, end_of, name_of, policy_name
@@ -138,8 +138,8 @@ def _question_of(observation: Observation, authority: Authority) -> Question:
     """Return the question that a proxy has answered. Headers are not in its log, so they are unknown."""
     address = observation.source.rpartition(":")[0].strip("[]") if observation.source else None
     return Question(
-        source=caller_name(observation.peer, authority.settings),
-        to=_asked_of(observation, authority),
+        caller_of(observation.peer, authority.settings),
+        _asked_of(observation, authority),
         port=observation.port,
         method=observation.method,
         path=observation.path,
@@ -150,17 +150,18 @@ def _question_of(observation: Observation, authority: Authority) -> Question:
     )
 
 
-def _asked_of(observation: Observation, authority: Authority) -> str:
-    """Return the workload or gateway of a proxy, as questions name it."""
-    if gateway_of(observation.workload, authority.world) is not None:
-        return observation.workload
+def _asked_of(observation: Observation, authority: Authority) -> ends.Pod | ends.Gateway:
+    """Return the workload or gateway of a proxy."""
+    gateway = gateway_of(observation.workload, authority.world)
+    if gateway is not None:
+        return ends.Gateway(gateway.namespace, gateway.name)
     workload = authority.world.workloads.get(observation.workload)
     if workload is None:
         kind = "" if ":" in observation.workload else "the workload "
         raise QuestionError(
             NOT_DECLARED, f"no manifest declares {kind}{observation.workload}", "give the manifests of that mesh"
         )
-    return f"pod:{workload.namespace}/{workload.name}"
+    return ends.Pod(workload.namespace, workload.name)
 
 
 def _handshake(observation: Observation) -> str:

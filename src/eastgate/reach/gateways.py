@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, product
 
-from eastgate.authority.questions.arrivals import ASKED_ROUTES
+from eastgate.authority.questions.destinations import ASKED_ROUTES
 from eastgate.cluster import Gateway, Route, World
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.routing import ListenerGroup, Routed, RoutingTable, VirtualHost

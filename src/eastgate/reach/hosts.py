@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.questions.ends import Host
+from eastgate.cluster.ends import Host
 from eastgate.cluster.points import DeadEnd
 from eastgate.ir import Layer, Unroutable
 from eastgate.reach.alike import are_alike
@@ -26,7 +26,7 @@ def differing_hosts(old: Authority, new: Authority) -> Iterator[str]:
 def host_names(authority: Authority) -> list[str]:
     """Return the hosts of AuthConfigs, as questions name them."""
     engine = authority.engine
-    return sorted({Host(host) for ref in engine.host_refs for host in engine.hosts_of(ref) or ()})
+    return sorted({str(Host(host)) for ref in engine.host_refs for host in engine.hosts_of(ref) or ()})
 
 
 def _layers(authority: Authority, host: str) -> tuple[Layer, ...]:

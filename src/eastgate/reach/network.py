@@ -13,8 +13,9 @@ from math import prod
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from eastgate.authority.questions.arrivals import Values
-from eastgate.authority.questions.network import (
+from eastgate.authority.questions.connecting import share_family, vicinity_of
+from eastgate.authority.questions.labels import selectors_about, unlabelled_peer
+from eastgate.authority.questions.senders import (
     OUTSIDE,
     Receiver,
     Sender,
@@ -22,14 +23,11 @@ from eastgate.authority.questions.network import (
     any_pod,
     imagine_senders,
     receive,
-    selectors_about,
     send,
-    share_family,
-    unlabelled_peer,
-    vicinity_of,
 )
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload, account_of, is_added_label
+from eastgate.cluster.ends import Values
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program

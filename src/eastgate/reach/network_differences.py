@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, product
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.questions.network import (
+from eastgate.authority.questions.labels import selectors_about
+from eastgate.authority.questions.senders import (
     Receiver,
     Sender,
     TooManyKinds,
@@ -18,7 +19,6 @@ from eastgate.authority.questions.network import (
     imagine_senders,
     receive,
     receive_outside,
-    selectors_about,
     send,
     send_from_outside,
 )

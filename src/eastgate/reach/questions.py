@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from eastgate.cluster import account_of
+from eastgate.cluster import account_of, ends
 from eastgate.cluster.question import Question
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import (
@@ -62,6 +62,7 @@ def question_of(
     """Return a question about a request of a cell to a member of a destination; `port`: instead of the entrance's."""
     values = request.values
     to = f"{destination.kind}:{member}" if entrance.service is None else f"service:{entrance.service}"
+    source = source_of_cell(cell, trust_domain, values.get(IDENTITY), values.get(SOURCE_WORKLOAD))
     port = port if port is not None else _port(entrance)
     is_http = values.get(APPLICATION) == "http"
     method = _method(values.get(METHOD)) or ("GET" if is_http else None)
@@ -79,8 +80,8 @@ def question_of(
     }
     message, tool = values.get(MCP_METHOD), values.get(MCP_TOOL)
     return Question(
-        source_of_cell(cell, trust_domain, values.get(IDENTITY), values.get(SOURCE_WORKLOAD)),
-        to,
+        source,
+        ends.parse_destination(to),
         port,
         method=method,
         path=path,
@@ -108,10 +109,10 @@ def _port(entrance: Entrance) -> int | None:
     return port if isinstance(port, int) else None
 
 
-def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, workload: Known = None) -> str:
-    """Return how questions name a caller of a cell; `identity`, `workload`: one that a request asks for."""
+def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, workload: Known = None) -> ends.Source:
+    """Return a caller of a cell; `identity`, `workload`: one that a request asks for."""
     if workload is not None and OTHER not in str(workload):
-        return f"pod:{workload}"
+        return ends.Pod.of_key(str(workload))
     match cell:
         case IdentityCell(name):
             return _account(name, trust_domain)
@@ -122,13 +123,13 @@ def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, 
         case OtherIdentities():
             return _no_account(_identity(identity, f"spiffe://{_FRESH}.example/"), trust_domain)
         case Name(name):
-            return cell.identity or f"id:{name}"
+            return ends.SpiffeId(cell.identity) if cell.identity else ends.CertificateName(name)
         case NamesUnder(suffix):
-            return f"id:{_FRESH}{suffix}"
+            return ends.CertificateName(f"{_FRESH}{suffix}")
         case OtherNames():
-            return f"id:{_FRESH}.example"
+            return ends.CertificateName(f"{_FRESH}.example")
         case AnonymousCell():
-            return "anonymous"
+            return ends.ANONYMOUS
 
 
 def _identity(asked: Known, stem: str) -> str:
@@ -137,15 +138,16 @@ def _identity(asked: Known, stem: str) -> str:
     return text if text.startswith(SCHEME) else f"{stem}{text.strip('/')}"
 
 
-def _no_account(identity: str, trust_domain: str) -> str:
+def _no_account(identity: str, trust_domain: str) -> ends.SpiffeId:
     """Return a SPIFFE ID that begins so, and is no service account's of the trust domain."""
     account = account_of(identity)
-    return f"{identity}/{_FRESH}" if account is not None and account[0] == trust_domain else identity
+    is_own = account is not None and account[0] == trust_domain
+    return ends.SpiffeId(f"{identity}/{_FRESH}" if is_own else identity)
 
 
-def _account(identity: str, trust_domain: str) -> str:
-    account = account_of(identity)
-    return f"sa:{account[1]}/{account[2]}" if account is not None and account[0] == trust_domain else identity
+def _account(identity: str, trust_domain: str) -> ends.Source:
+    domain, *account = account_of(identity) or (None,)
+    return ends.ServiceAccount(*account) if domain == trust_domain else ends.SpiffeId(identity)
 
 
 def _method(value: Known) -> str | None:

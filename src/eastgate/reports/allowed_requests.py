@@ -11,14 +11,13 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.crossings import Crossing
 from eastgate.authority.decisions import Decision
 from eastgate.authority.filling import with_values
 from eastgate.authority.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends
-from eastgate.authority.questions import Question
-from eastgate.authority.questions.codes import UnknownLabelsError
+from eastgate.authority.point_programs import PointPrograms
+from eastgate.authority.questions import Arrival, EntryPoint, Question, UnknownLabelsError
 from eastgate.cluster import Workload, World
-from eastgate.cluster.points import Direction, NetworkEnd
+from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.ir import (
     ALWAYS,
     NEVER,
@@ -95,30 +94,32 @@ _OPTIONS: dict[AttributeKind, str] = {
 }
 
 
-def widen(crossing: Crossing, request: Request, *, question: Question, world: World) -> Request:
+def widen(arrival: Arrival, at: PointPrograms, *, question: Question, world: World) -> Request:
     """Return a request whose protocol is unknown, if its port may speak HTTP and the question says nothing of it."""
-    if crossing.hides_http:
+    request = arrival.request
+    if arrival.entry.hides_http:
         return request
     values = request.values
-    only_bytes = not question.is_http and _speaks_only_bytes(crossing, request, world)
+    only_bytes = not question.is_http and _speaks_only_bytes(arrival, world)
     if not question.is_http and not only_bytes and APPLICATION in values:
         values = {attribute: value for attribute, value in values.items() if attribute is not APPLICATION}
-    possible = possible_requests(crossing.layers, only_bytes=only_bytes)
+    possible = possible_requests(at.layers, only_bytes=only_bytes)
     conditions = [each for each in (request.within, possible) if each is not None and each != ALWAYS]
     return Request(values, request.answers, request.assumed, all_of(conditions) if conditions else None)
 
 
 def hides_http(decision: Decision, authority: Authority) -> bool:
     """Return whether a question leads to a port that proxies read as bytes."""
-    return any(_speaks_only_bytes(*arrival, authority.world) for arrival in authority.arrivals(decision.question))
+    return any(_speaks_only_bytes(arrival, authority.world) for arrival, _ in authority.arrivals(decision.question))
 
 
-def _speaks_only_bytes(crossing: Crossing, request: Request, world: World) -> bool:
+def _speaks_only_bytes(arrival: Arrival, world: World) -> bool:
     """Return whether the port is of a protocol that no proxy reads as HTTP, by the names that Services give it."""
-    port, workload = request.values.get(PORT), _workload_at(crossing, world)
+    values = arrival.request.values
+    port, workload = values.get(PORT), _workload_at(arrival.points, world)
     if not isinstance(port, int) or workload is None:
         return False
-    service = request.values.get(SERVICE)
+    service = values.get(SERVICE)
     keys = [service] if isinstance(service, str) else world.services_of(workload.key)
     leading = [
         declared.app_protocol or declared.name
@@ -131,8 +132,8 @@ def _speaks_only_bytes(crossing: Crossing, request: Request, world: World) -> bo
     return bool(names) and all((name or "").lower().partition("-")[0] in _RAW for name in names)
 
 
-def _workload_at(crossing: Crossing, world: World) -> Workload | None:
-    for point in crossing.points:
+def _workload_at(points: Iterable[Point], world: World) -> Workload | None:
+    for point in points:
         if isinstance(point, str):
             return world.workloads.get(point)
         if isinstance(point, NetworkEnd) and point.direction is Direction.INGRESS:
@@ -159,17 +160,17 @@ class AllowedRequests:
     def _evaluate(self) -> None:
         index = ArmIndex(CallerCells(self._authority.settings))
         arrivals = self._authority.arrivals(self._question)
-        if len(arrivals) > _MOST_ARRIVALS or not all(_is_plain(*arrival) for arrival in arrivals):
+        if len(arrivals) > _MOST_ARRIVALS or not all(_is_plain(arrival, at) for arrival, at in arrivals):
             return
         lists: dict[tuple[Branch, ...], None] = {}
         possible: dict[Predicate, None] = {}
-        guards = [_guard(crossing) for crossing, _ in arrivals]
+        guards = [_guard(arrival.entry) for arrival, _ in arrivals]
         routed = [guard for guard in guards if guard is not None]
         self._guards = routed
-        for (crossing, request), guard in zip(arrivals, guards, strict=True):
-            widened = widen(crossing, request, question=self._question, world=self._authority.world)
-            facts = Facts({**widened.values, **_answers(crossing, widened)})
-            point = EnforcementPoint((crossing.where,), crossing.layers)
+        for (arrival, at), guard in zip(arrivals, guards, strict=True):
+            widened = widen(arrival, at, question=self._question, world=self._authority.world)
+            facts = Facts({**widened.values, **_answers(at, widened)})
+            point = EnforcementPoint((arrival.where,), at.layers)
             branches = list_points((point,), facts, index)[1]
             taken = guard if guard is not None or not routed else Not(any_of(routed))
             if taken is not None and (asked := residual(taken, facts)) != ALWAYS:
@@ -178,8 +179,8 @@ class AllowedRequests:
             lists[tuple(branches)] = None
             if widened.within is not None:
                 possible[residual(widened.within, facts)] = None
-            self._reads_tokens = self._reads_tokens or any(map(_is_token, crossing.looked_at))
-            deriving = (each for each in crossing.derivations if isinstance(each, TokenDeriving))
+            self._reads_tokens = self._reads_tokens or any(map(_is_token, at.looked_at))
+            deriving = (each for each in at.derivations if isinstance(each, TokenDeriving))
             self._issuers |= dict.fromkeys(issuer for each in deriving for issuer in each.issuers)
         if len({atom for branches in lists for branch in branches for atom in atoms(branch.when)}) > _MOST_ATOMS:
             raise TooManyEntries
@@ -335,21 +336,22 @@ def _values(atom: Is) -> str:
     return ",".join(sorted(map(str, atom.matcher.values))) if isinstance(atom.matcher, OneOf) else str(atom.matcher)
 
 
-def _is_plain(crossing: Crossing, request: Request) -> bool:
+def _is_plain(arrival: Arrival, at: PointPrograms) -> bool:
     """Return whether rules alone decide, of a request that no proxy refuses for its form."""
+    request = arrival.request
     is_refused = request.bad_host or request.refused_path or request.respelled_path
-    hides = crossing.hides_http and any(attribute.needs_http for attribute in crossing.looked_at)
-    return not (is_refused or hides or crossing.authorizers or IDENTITY not in request.values)
+    hides = arrival.entry.hides_http and at.looks_at_http
+    return not (is_refused or hides or at.authorizers or IDENTITY not in request.values)
 
 
-def _guard(crossing: Crossing) -> Predicate | None:
-    return crossing.entry.guard() if crossing.entry.guard is not None else None
+def _guard(entry: EntryPoint) -> Predicate | None:
+    return entry.guard() if entry.guard is not None else None
 
 
-def _answers(crossing: Crossing, request: Request) -> dict[Attribute, Known]:
+def _answers(at: PointPrograms, request: Request) -> dict[Attribute, Known]:
     """Return the answers of external authorizers as attributes; silence is absence."""
     values: dict[Attribute, Known] = {}
-    for ask in (ask for layer in crossing.layers for ask in layer.asks):
+    for ask in (ask for layer in at.layers for ask in layer.asks):
         answer = request.answers.get(ask.authorizer)
         verdict = None if answer is None else "allow" if ask.consents(answer) else "deny"
         values[answer_attribute(ask.authorizer)] = verdict

@@ -108,7 +108,7 @@ def _is_exact(depends: Depends | None) -> bool:
 
 
 def _ports_of(question: Question, authority: Authority) -> Sequence[int]:
-    to, world = ends.destination_of(question.to, authority.settings), authority.world
+    to, world = question.destination, authority.world
     if isinstance(to, ends.Service) and to.key in world.services:
         return list(dict.fromkeys(declared.port for declared in world.services[to.key].ports))
     if isinstance(to, ends.Gateway) and to.key in world.gateways:

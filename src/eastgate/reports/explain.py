@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from eastgate.authority.decisions import DEAD_ENDS, Decision
+from eastgate.authority.decisions import Decision
+from eastgate.authority.reasons import DEAD_ENDS
 from eastgate.authority.trace_json import shown_value
 from eastgate.basics.diagnostics import snippet
 from eastgate.basics.diagnostics.printable import printable

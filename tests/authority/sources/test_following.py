@@ -144,7 +144,7 @@ def test_policies_decide_as_they_change(api_server: ApiServer) -> None:
     path = f"/apis/gateway.networking.x-k8s.io/v1alpha2/namespaces/{namespace}/authorizationpolicies"
 
     def asked(source: ClusterSource, account: str) -> bool:
-        question = Question(source=f"sa:{namespace}/{account}", to=f"pod:{namespace}/cart", port=8080)
+        question = Question.of(source=f"sa:{namespace}/{account}", destination=f"pod:{namespace}/cart", port=8080)
         return source.authority.decide(question).allowed
 
     async def run() -> None:
@@ -158,7 +158,7 @@ def test_policies_decide_as_they_change(api_server: ApiServer) -> None:
             await follower.until(lambda: not asked(source, "batch"))
             assert asked(source, "web")
             decided = source.authority.decide(
-                Question(source=f"sa:{namespace}/web", to=f"pod:{namespace}/cart", port=8080)
+                Question.of(source=f"sa:{namespace}/web", destination=f"pod:{namespace}/cart", port=8080)
             )
             assert decided.span is not None
             assert decided.span.location == f"AuthorizationPolicy/{namespace}/cart spec.rules[0]"

@@ -203,8 +203,11 @@ class _Following:
         yield sorted(f"{unread} {unread.span}" for unread in authority.unread_objects.objects)
         for key in sorted(authority.world.workloads):
             for source in ("sa:shop/web", "sa:shop/cart", "pod:shop/web", "anonymous"):
-                yield key, source, _verdict(authority, Question(source, f"pod:{key}", 80))
-        yield _verdict(authority, Question("anonymous", "gateway:shop/edge", 8080, "GET", "/", host="a.example"))
+                yield key, source, _verdict(authority, Question.of(source, f"pod:{key}", port=80))
+        yield _verdict(
+            authority,
+            Question.of("anonymous", "gateway:shop/edge", port=8080, method="GET", path="/", host="a.example"),
+        )
         for node in sorted(self._store.nodes()):
             yield node, {each.key: (each.version, each.policies) for each in self._store.resources(node)}
         yield dict(self._enforcement.closed)

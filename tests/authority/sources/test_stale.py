@@ -129,7 +129,7 @@ def test_a_group_that_goes_away_keeps_its_policies_where_they_are_known(
     server = own_api_server
     monkeypatch.setattr(following, "_LOOK_AGAIN", 0.2)
     monkeypatch.setattr(following, "_SETTLING", 0.1)
-    question = Question(source=f"sa:{shop}/web", to=f"pod:{shop}/cart", port=8080)
+    question = Question.of(source=f"sa:{shop}/web", destination=f"pod:{shop}/cart", port=8080)
 
     async def go_away(backend: ExitStack) -> None:
         async with follow(server.kubeconfig) as follower:

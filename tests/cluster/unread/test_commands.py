@@ -194,14 +194,14 @@ def test_a_table_that_expects_deny_passes_where_the_rest_can_only_deny_more(tmp_
 
 def test_the_python_api_answers_only_what_is_the_whole_truth(tmp_path: Path) -> None:
     (tmp_path / "all.yaml").write_text(WORLD + SELECTING)
-    question = eastgate.Question("sa:shop/web", "pod:shop/cart", port=80)
+    question = eastgate.Question.of("sa:shop/web", "pod:shop/cart", port=80)
     with pytest.raises(eastgate.QuestionError, match="what is not read could change the answer"):
         eastgate.load(tmp_path).decide(question)
     decision = eastgate.load(tmp_path, unread=Handling.WARN).decide(question)
     assert (decision.allowed, decision.complete) == (True, False)
     assert decision.stated() == "ALLOW (identity policies only)"
     assert "not considered: 2 MultiNetworkPolicies" in eastgate.explain(decision)
-    assert eastgate.load(tmp_path).decide(eastgate.Question("sa:shop/web", "pod:pay/bank")).complete
+    assert eastgate.load(tmp_path).decide(eastgate.Question.of("sa:shop/web", "pod:pay/bank")).complete
 
 
 BROKEN = CLOSED.replace("ALLOW", "ALOW").replace("selector: {}", "selector: {matchLabels: {app: cart}}")

@@ -211,10 +211,10 @@ def test_the_python_api_is_strict_unless_told_otherwise(tmp_path: Path) -> None:
     authority = eastgate.load(tmp_path, strict=False)
     assert [str(one.ref) for one in authority.rejected] == ["AuthorizationPolicy/shop/bad"]
     with pytest.raises(eastgate.QuestionError) as raised:
-        authority.decide(eastgate.Question("sa:shop/web", "pod:shop/cart", port=80))
+        authority.decide(eastgate.Question.of("sa:shop/web", "pod:shop/cart", port=80))
     assert [one.code.id for one in raised.value.diagnostics] == ["EG2013", "EG0120"]
-    assert authority.decide(eastgate.Question("sa:shop/web", "pod:shop/web", port=80)).unconsidered.rejected == 1
-    assert not authority.enforced(eastgate.Question("sa:shop/web", "pod:shop/cart", port=80)).allowed
+    assert authority.decide(eastgate.Question.of("sa:shop/web", "pod:shop/web", port=80)).unconsidered.rejected == 1
+    assert not authority.enforced(eastgate.Question.of("sa:shop/web", "pod:shop/cart", port=80)).allowed
 
 
 OBJECTS = {
@@ -272,7 +272,7 @@ def test_no_answer_is_wider_than_that_of_the_mended_policies(
     broken, mended = authority(text(broken=True)), authority(text(broken=False))
     for source in ("sa:shop/web", "sa:pay/bank", "anonymous"):
         for to in ("pod:shop/cart", "pod:shop/web", "pod:pay/bank"):
-            question = eastgate.Question(source, to, port=80)
+            question = eastgate.Question.of(source, to, port=80)
             truth = mended.decide(question).allowed
             try:
                 assert broken.decide(question).allowed is truth

@@ -67,7 +67,7 @@ def check_of(question: Question) -> ProxyCheck | None:
         sni=question.sni,
         address=question.source_ip,
         certificate=question.certificate,
-        to=question.to,
+        to=str(question.destination),
         port=question.port,
         shows_bodies=True,
     )

@@ -10,6 +10,7 @@ import pytest
 
 from eastgate import Authority, Settings
 from eastgate.authority.reading import read_manifests
+from eastgate.cluster.ends import ANONYMOUS, Gateway
 from eastgate.control.authorizer.checks import ProxyCheck
 from eastgate.control.authorizer.deciding import LiveAuthorizer
 from tests.attacks.auth_policies import api_keys, auth_policy, request_authentication, secret
@@ -51,8 +52,8 @@ def test_cookies_of_two_policies_are_both_taken_off(sent: list[str], cookie: str
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [GATEWAY, ROUTE, *POLICIES]})
     manifests = read_manifests(["-"], Settings().enforced(), stdin=BytesIO(text.encode()))
     authorizer = LiveAuthorizer(Authority(manifests), Lock(), Services())
-    check = ProxyCheck("anonymous", "GET", "/", "a", {"cookie": sent}, http_protocol="HTTP/1.1", scheme="http")
-    answer = authorizer.decide(check, "gateway:a/gw")
+    check = ProxyCheck(ANONYMOUS, "GET", "/", "a", {"cookie": sent}, http_protocol="HTTP/1.1", scheme="http")
+    answer = authorizer.decide(check, Gateway("a", "gw"))
     assert answer.allowed, answer.record
     assert dict(answer.upstream_headers).get("cookie") == cookie
     assert ("cookie" in answer.upstream_removed) is (cookie is None)

@@ -8,6 +8,7 @@ from io import BytesIO
 
 import pytest
 
+from eastgate.cluster.ends import ANONYMOUS, UNKNOWN_CALLER, ServiceAccount, SpiffeId
 from eastgate.control.authorizer.checks import DECISION_HEADER, Body, ProxyAnswer, ProxyCheck, ProxyOptions
 from eastgate.control.authorizer.deciding import CheckOptions, OpenCheck
 from eastgate.control.authorizer.log import DecisionLog, LazyRecord, Logged
@@ -17,7 +18,7 @@ from tests.control.authorizer.worlds import POD_ADDRESS, Services, live_authoriz
 
 WEB = "spiffe://cluster.local/ns/shop/sa/web"
 REVIEWS = ProxyCheck(
-    source=WEB,
+    source=SpiffeId(WEB),
     method="GET",
     path="/reviews/1?key=secret",
     host="reviews",
@@ -39,7 +40,7 @@ DUPLICATE = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wr
 
 def call(account: str, content: bytes = message("tools/call", "read"), **changes: object) -> ProxyCheck:
     check = ProxyCheck(
-        source=f"sa:prod/{account}",
+        source=ServiceAccount("prod", account),
         method="POST",
         path="/mcp",
         host="mcp.example",
@@ -264,7 +265,7 @@ def test_a_message_that_cannot_be_read_is_a_bad_request() -> None:
     [({"authorization": "APIKEY KEY-OF-ALICE"}, 200), ({"authorization": "APIKEY wrong"}, 401), ({}, 401)],
 )
 def test_schemes(headers: dict[str, str], status: int) -> None:
-    check = ProxyCheck("anonymous", "GET", "/", "toys.example", headers, http_protocol="HTTP/1.1")
+    check = ProxyCheck(ANONYMOUS, "GET", "/", "toys.example", headers, http_protocol="HTTP/1.1")
     answer = live_authorizer().decide(check)
     assert (answer.allowed, answer.status) == (status == 200, status)
 
@@ -317,7 +318,7 @@ def test_a_service_that_must_be_waited_for_is_not_asked_by_whoever_cannot_wait()
 
 
 def test_a_scheme_is_evaluated_at_once_where_it_asks_no_server() -> None:
-    check = ProxyCheck("unknown", "GET", "/", "toys.example", {"authorization": "APIKEY KEY-OF-ALICE"})
+    check = ProxyCheck(UNKNOWN_CALLER, "GET", "/", "toys.example", {"authorization": "APIKEY KEY-OF-ALICE"})
     waiting = live_authorizer(live=True).begin(check)
     assert isinstance(waiting, OpenCheck)
     answer = waiting.finish_at_once()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from io import BytesIO
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from eastgate.authority.authority import Authority
 from eastgate.authority.reading import read_manifests
 from eastgate.cluster import World
+from eastgate.cluster.ends import Gateway, parse_destination
 from eastgate.control.authorizer.checks import ProxyCheck
 from eastgate.control.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
 from eastgate.settings import Settings
@@ -56,7 +58,9 @@ def world() -> World:
 
 def located(check: ProxyCheck, world: World, default: str | None = None) -> tuple[str, ...]:
     gateways = GatewaysByHost()
-    return destinations_of(check, default, world, lambda host: gateways.find(host, world, 1))
+    configured = parse_destination(default) if default is not None else None
+    found = destinations_of(check, configured, world, lambda host: gateways.find(host, world, 1))
+    return tuple(map(str, found))
 
 
 POD = ("10.0.0.5", 8080)
@@ -105,13 +109,13 @@ def test_destinations(
     ],
 )
 def test_ports(check: ProxyCheck, to: str, port: int | None, world: World) -> None:
-    assert port_of(check, to, world) == port
+    assert port_of(check, parse_destination(to), world) == port
 
 
 def test_what_was_found_is_remembered_until_something_changes(world: World) -> None:
     gateways = GatewaysByHost()
-    assert gateways.find("one.example", world, 1) == ("gateway:prod/one",)
-    assert gateways.find("one.example", World(), 1) == ("gateway:prod/one",)
+    assert gateways.find("one.example", world, 1) == (Gateway("prod", "one"),)
+    assert gateways.find("one.example", World(), 1) == (Gateway("prod", "one"),)
     assert gateways.find("one.example", World(), 2) == ()
 
 
@@ -150,7 +154,9 @@ def test_destinations_where_auth_configs_are_for_hosts(
 
     def locate() -> tuple[str, ...]:
         world = authority.world
-        return destinations_of(check, default, world, lambda host: gateways.find(host, world, 1), authority.engine)
+        configured = parse_destination(default) if default is not None else None
+        find = partial(gateways.find, world=world, version=1)
+        return tuple(map(str, destinations_of(check, configured, world, find, authority.engine)))
 
     if destinations is None:
         with pytest.raises(Nowhere):

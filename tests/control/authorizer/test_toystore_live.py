@@ -47,7 +47,16 @@ class Store:
         """Return what the authorizer rules about a request; the status, where none is asked."""
         headers = {"authorization": authorization} if authorization is not None else {}
         name = f"{host}.toystore.com"
-        asked = Question("ip:203.0.113.9", "gateway:gateways/edge", None, method, path, name, headers=headers, sni=name)
+        asked = Question.of(
+            "ip:203.0.113.9",
+            "gateway:gateways/edge",
+            port=None,
+            method=method,
+            path=path,
+            host=name,
+            headers=headers,
+            sni=name,
+        )
         decision = self.authority.decide(asked)
         rule = decision.outcome.rule
         ruling = decision.arrival.request.answers.get(str(rule.origin)) if rule is not None else None

@@ -176,8 +176,8 @@ def test_a_mesh_takes_the_certificates_of_an_agent_for_its_own(spire: Spire) -> 
         source = WorkloadApi(spire.socket, "cluster.local")
         options = MeshOptions(name=f"spire-{os.getpid()}", source=source)
         async with LocalMesh(read, options=options) as mesh:
-            [web] = await make_calls(mesh, Question("sa:shop/web", "pod:shop/db", 5432))
-            [db] = await make_calls(mesh, Question("sa:shop/db", "pod:shop/db", 5432))
+            [web] = await make_calls(mesh, Question.of("sa:shop/web", "pod:shop/db", port=5432))
+            [db] = await make_calls(mesh, Question.of("sa:shop/db", "pod:shop/db", port=5432))
             assert (web.allowed, web.agrees, db.allowed, db.agrees) == (True, True, False, True)
 
     asyncio.run(run())

@@ -95,7 +95,9 @@ def test_linkerd_allows_what_the_policies_allow_and_never_more(cluster: Cluster)
         for number, source in enumerate(SOURCES):
             for port in (80, 443, 9090, 7):
                 method, path = HTTP[(number + port) % len(HTTP)]
-                question = Question(source, f"pod:{key}", port, method, path, host="h", source_ip="10.1.2.3")
+                question = Question.of(
+                    source, f"pod:{key}", port=port, method=method, path=path, host="h", source_ip="10.1.2.3"
+                )
                 was, becomes = before.decide(question).allowed, mesh.decide(question).allowed
                 assert not is_closed or not becomes or was, ("wider", question, plan.outcomes)
                 assert inexact or becomes == was, ("other", question, plan.outcomes)
@@ -161,7 +163,9 @@ def test_no_step_in_linkerd_opens_what_is_closed_before_and_after(cluster: Clust
             to = f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}"
             for source in SOURCES:
                 for port in (80, 443, 9090):
-                    question = Question(source, to, port, "GET", "/a", host="h", source_ip="10.1.2.3")
+                    question = Question.of(
+                        source, to, port=port, method="GET", path="/a", host="h", source_ip="10.1.2.3"
+                    )
                     if between.decide(question).allowed:
                         assert any(end.decide(question).allowed for end in ends), (step, question)
     assert natives == by_id(later)

@@ -41,13 +41,13 @@ def may(
     answers: dict[str, str] | None = None,
 ) -> bool:
     """Whether a tool may be called."""
-    question = Question(
+    question = Question.of(
         source,
         "backend:prod/pay",
-        8080,
-        "POST",
-        path,
-        "api.example.com",
+        port=8080,
+        method="POST",
+        path=path,
+        host="api.example.com",
         headers=headers,
         mcp_method="tools/call",
         tool=tool,
@@ -158,7 +158,9 @@ def test_an_authorizer_that_does_not_allow_denies(answer: str | None) -> None:
 def test_a_prepared_question_looks_at_the_answer_of_an_authorizer_each_time() -> None:
     asked = authority(f"action: ExternalAuth\nexternalAuth: {AUTHORIZER}")
     answers = {"fraud.prod:9000": "allow"}
-    prepared = asked.prepare(Question(CHECKOUT_ID, "backend:prod/pay", 8080, "POST", "/mcp", external_auth=answers))
+    prepared = asked.prepare(
+        Question.of(CHECKOUT_ID, "backend:prod/pay", port=8080, method="POST", path="/mcp", external_auth=answers)
+    )
     assert prepared.decide().allowed
     answers["fraud.prod:9000"] = "deny"
     assert not prepared.decide().allowed

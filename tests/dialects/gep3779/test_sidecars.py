@@ -57,7 +57,7 @@ def authority(made: dict[str, Any], settings: Settings = LIVE) -> Authority:
 
 
 def ask(made: dict[str, Any], account: str = "stranger", port: int = 8080) -> Decision:
-    return authority(made).decide(Question(f"sa:shop/{account}", "pod:shop/cart", port))
+    return authority(made).decide(Question.of(f"sa:shop/{account}", "pod:shop/cart", port=port))
 
 
 @pytest.mark.parametrize(("made", "presence"), CASES.values(), ids=CASES)
@@ -87,5 +87,5 @@ def test_a_port_that_is_kept_from_the_proxy_is_in_doubt_and_no_other_one() -> No
 
 def test_proxies_enforce_whatever_is_known_of_others() -> None:
     assert LIVE.enforced().sidecars is Sidecars.ASSUMED
-    question = Question("sa:shop/stranger", "pod:shop/cart", 8080)
+    question = Question.of("sa:shop/stranger", "pod:shop/cart", port=8080)
     assert not authority(pod(), LIVE.enforced()).decide(question).allowed

@@ -69,7 +69,7 @@ def object_of(text: str) -> WorldObject:
 
 
 def is_allowed(of: Authority) -> bool:
-    return of.decide(Question("sa:a/x", "service:app/web", 80)).allowed
+    return of.decide(Question.of("sa:a/x", "service:app/web", port=80)).allowed
 
 
 GATEWAY_POD = """---
@@ -101,7 +101,7 @@ def test_a_pod_of_a_waypoint_that_is_gone_is_felt() -> None:
 
 def test_pods_of_a_gateway_of_istio_are_felt_as_they_come_and_go() -> None:
     changing = authority(CLUSTER + NAMESPACE + BOUND + WAYPOINT + MESH_GATEWAY)
-    question = Question("sa:edge/g", "service:app/web", 80)
+    question = Question.of("sa:edge/g", "service:app/web", port=80)
     assert changing.decide(question).allowed  # it comes through the waypoint
     changing.update(put=[object_of(GATEWAY_POD)])
     assert not changing.decide(question).allowed

@@ -78,7 +78,7 @@ def decide(
     claims: Mapping[str, object] | None = None,
 ) -> Decision:
     method = None if path is None else "GET"
-    asked = Question(source, to, 80, method=method, path=path, headers=headers, claims=claims)
+    asked = Question.of(source, to, port=80, method=method, path=path, headers=headers, claims=claims)
     return authority(OBJECTS + policies).decide(asked)
 
 
@@ -86,7 +86,7 @@ def decide_by_ours(policies: str, source: str, to: str, path: str | None = None)
     """Decide as the proxies of Eastgate do."""
     settings = Settings.from_mapping({"dataPlane": "eastgate"})
     method = None if path is None else "GET"
-    return authority(OBJECTS + policies, settings).decide(Question(source, to, 80, method=method, path=path))
+    return authority(OBJECTS + policies, settings).decide(Question.of(source, to, port=80, method=method, path=path))
 
 
 def readings(decision: Decision) -> list[object]:

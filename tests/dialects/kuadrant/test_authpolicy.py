@@ -70,7 +70,7 @@ def authority(*texts: str) -> Authority:
 
 def ask(of: Authority, to: str, host: str | None, path: str | None = "/", method: str | None = "GET") -> Decision:
     """The answer to an anonymous request."""
-    return of.decide(Question("anonymous", to, host=host, path=path, method=method, headers={}))
+    return of.decide(Question.of("anonymous", to, host=host, path=path, method=method, headers={}))
 
 
 def policy_of(text: str) -> Policy:

@@ -81,14 +81,20 @@ def test_a_host_that_another_route_takes_is_not_found_here() -> None:
 
 def test_a_port_that_no_listener_has_is_not_found() -> None:
     declared = authority(gateway(port=8080), route(), LETS_IN)
-    asked = {port: Question("anonymous", TO, port, "GET", "/", "a.toys.com", headers={}) for port in (8080, 80)}
+    asked = {
+        port: Question.of("anonymous", TO, port=port, method="GET", path="/", host="a.toys.com", headers={})
+        for port in (8080, 80)
+    }
     assert declared.decide(asked[8080]).allowed
     assert declared.decide(asked[80]).status == 404
 
 
 def test_the_port_of_the_parent_reference_is_that_of_the_gateway_that_nobody_declared() -> None:
     declared = authority(route(parents="{name: undeclared, port: 8443}"), LETS_IN)
-    asked = {port: Question("anonymous", TO, port, "GET", "/", "a.toys.com", headers={}) for port in (8443, 80)}
+    asked = {
+        port: Question.of("anonymous", TO, port=port, method="GET", path="/", host="a.toys.com", headers={})
+        for port in (8443, 80)
+    }
     assert declared.decide(asked[8443]).allowed
     assert declared.decide(asked[80]).status == 404
 

@@ -10,6 +10,7 @@ import pytest
 from eastgate import Settings
 from eastgate.authority.authority import Authority
 from eastgate.authority.questions import Question
+from eastgate.cluster.ends import ANONYMOUS
 from eastgate.control.authorizer.checks import ProxyCheck
 from eastgate.control.authorizer.deciding import LiveAuthorizer
 from eastgate.reports.lint import lint
@@ -60,7 +61,7 @@ def _authority(manifests: list[dict[str, Any]], settings: Settings | None = None
 
 
 def test_the_reason_names_the_rule_that_looks_at_the_path_and_its_policy() -> None:
-    question = Question("anonymous", "gateway:a/gw", method="GET", path="/users/%40me", host="h.example", headers={})
+    question = Question.of("anonymous", "gateway:a/gw", method="GET", path="/users/%40me", host="h.example", headers={})
     decision = _authority(_AT_GATEWAY).decide(question)
     assert (decision.allowed, decision.status, decision.policy) == (False, 400, "AuthPolicy/a/outer")
     assert decision.reason.endswith(
@@ -79,7 +80,7 @@ def test_an_authorizer_refuses_whatever_is_not_canonical_as_a_proxy_hands_it_on(
     settings = Settings.from_mapping({"authorinoCompat": compat}).enforced()
     authority = _authority([*_AT_GATEWAY, _AUTH_CONFIG], settings)
     authorizer = LiveAuthorizer(authority, Lock(), _Nobody())
-    check = ProxyCheck("anonymous", "GET", path, "users.example", {}, to=target)
+    check = ProxyCheck(ANONYMOUS, "GET", path, "users.example", {}, to=target)
     answer = authorizer.decide(check)
     assert (answer.allowed, answer.status) == (False, 400)
 

@@ -63,11 +63,11 @@ def authority(manifests: str, settings: Settings | None = None) -> Authority:
 def test_a_port_may_have_several_names() -> None:
     for name in ("sql", "postgres"):
         decider = authority(PODS + POLICY.replace("sql", name))
-        assert decider.decide(Question("pod:shop/web", "pod:shop/db", 5432)).allowed
-        assert not decider.decide(Question("pod:shop/web", "pod:shop/db", 5433)).allowed
+        assert decider.decide(Question.of("pod:shop/web", "pod:shop/db", port=5432)).allowed
+        assert not decider.decide(Question.of("pod:shop/web", "pod:shop/db", port=5433)).allowed
     assert (
         not authority(PODS + POLICY.replace("sql", "other"))
-        .decide(Question("pod:shop/web", "pod:shop/db", 5432))
+        .decide(Question.of("pod:shop/web", "pod:shop/db", port=5432))
         .allowed
     )
 

@@ -69,13 +69,13 @@ class GatewayAsk:
 
     def questions(self) -> list[Question]:
         """The request as the engine is asked about it, once for each message. One that cannot be read may be any."""
-        question = Question(
+        question = Question.of(
             self.caller.source,
             GATEWAY,
-            self.port,
-            self.http.method,
-            self.http.target,
-            self.http.hosts,
+            port=self.port,
+            method=self.http.method,
+            path=self.http.target,
+            host=self.http.hosts,
             sni=self.sni,
             headers=self.with_length.values(),
             source_ip=self.caller.address,

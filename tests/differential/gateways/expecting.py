@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eastgate import Authority, Decision, Question
-from eastgate.authority.crossings import LiveQuestion
+from eastgate.authority.live import LiveQuestion
 from eastgate.authority.questions import EntryPoint, request_values
 from eastgate.cluster.points import DeadEnd
 from eastgate.cluster.routing import Routed, RoutingTable, possible_routes
@@ -89,9 +89,9 @@ def expect(authority: Authority, ask: GatewayAsk, drawn: GatewayDestination | No
 def may_call(authority: Authority, ask: GatewayAsk, tool: str, drawn: GatewayDestination) -> bool:
     """Whether the engine lets the caller of a request call a tool where that was led, if every authorizer consents."""
     [question] = ask.questions()
-    call = replace(question, mcp_method="tools/call", tool=tool)
     [entry] = [entry for entry, index in _entries(authority, drawn.routed, ask) if drawn.id.endswith(f".{index}")]
-    return authority.enforced_live(LiveQuestion(call, (entry,)), AssumedConsent()).allowed
+    call = replace(question, destination=entry, mcp_method="tools/call", tool=tool)
+    return authority.enforced_live(LiveQuestion(call), AssumedConsent()).allowed
 
 
 def _entries(authority: Authority, routed: Routed | None, ask: GatewayAsk) -> list[tuple[EntryPoint, int]]:
@@ -117,7 +117,7 @@ def _decide(authority: Authority, question: Question, entry: EntryPoint) -> Deci
     gathered = GatheredAnswers()
     while True:
         try:
-            return authority.enforced_live(LiveQuestion(question, (entry,)), gathered)
+            return authority.enforced_live(LiveQuestion(replace(question, destination=entry)), gathered)
         except Pending as pending:
             if pending.authorizer is not None:
                 gathered.add(pending, pending.authorizer.answer(pending.request, question.raw))

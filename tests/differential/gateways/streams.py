@@ -45,7 +45,7 @@ def stream_difference(
     authority: Authority, policies: Sequence[Manifest], port: int, name: str | None, reached: str | None
 ) -> str | None:
     """What is not as the engine says, in words; None where all is. `reached` is the server that got the bytes."""
-    decision = authority.decide(Question("anonymous", GATEWAY, port, sni=name or "", source_ip="127.0.0.2"))
+    decision = authority.decide(Question.of("anonymous", GATEWAY, port=port, sni=name or "", source_ip="127.0.0.2"))
     request = Request({PORT: port, SNI: name, HOST: name})
     [routed] = possible_routes(authority.world, authority.world.gateways["n/g"], request)
     servers = _servers(authority, routed) if routed is not None else set()

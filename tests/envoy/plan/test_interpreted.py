@@ -44,7 +44,9 @@ def test_generated_clusters_are_decided_as_the_engine_decides_them(manifests: li
     proxies = interpreters(authority, list(authority.world.workloads), generate.PORTS)
     for workload, (identity, port, method, path) in itertools.product(authority.world.workloads, every_request()):
         said = proxies[workload, port].say(Sent(identity, "127.0.0.1", method, path))
-        question = Question(identity or "anonymous", f"pod:{workload}", port, method, path, "h", headers={})
+        question = Question.of(
+            identity or "anonymous", f"pod:{workload}", port=port, method=method, path=path, host="h", headers={}
+        )
         assert difference(authority, question, said, http=True) is None, question
         if said.allowed and said.audit:
             would = authority.decide(question).would_be

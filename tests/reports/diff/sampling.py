@@ -59,7 +59,7 @@ def _check_examples(comparison: AuthorityComparison) -> None:
 
 def _is_told(comparison: AuthorityComparison, question: Question) -> bool:
     told = [*comparison.differences, *(doubt.difference for doubt in comparison.doubts if doubt.difference is not None)]
-    kind, _, key = question.to.partition(":")
+    kind, _, key = str(question.destination).partition(":")
     for point, request in _requests(comparison, question):
         names = {f"pod:{point}"} if kind in ("pod", "service") else {f"{kind}:{key}"}
         if kind == "route":

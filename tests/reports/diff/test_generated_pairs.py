@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
+from eastgate.cluster.ends import Pod
 from eastgate.settings import DataPlane
 from tests.reports.diff.sampling import check_pair
 from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate
@@ -63,7 +64,7 @@ def test_of_workloads_that_change_too(data: st.DataObject, situation: tuple[list
     pods = [one for one in manifests if one["kind"] == "Pod"]
     relabelled = [{**pod, "metadata": {**pod["metadata"], "labels": {"app": "new"}}} for pod in pods[:1]]
     old, new = authority_of(manifests, chosen), authority_of([*relabelled, *pods[1:], *services, *kept], chosen)
-    check_pair(old, new, (each for each in _questions_to_workloads(old) if each.to.startswith("pod:")))
+    check_pair(old, new, (each for each in _questions_to_workloads(old) if isinstance(each.destination, Pod)))
 
 
 def _questions_to_workloads(authority: Authority) -> Iterator[Question]:
@@ -72,7 +73,7 @@ def _questions_to_workloads(authority: Authority) -> Iterator[Question]:
     odd = ((identity, 80, "GET", path) for identity in [None, *generate.IDENTITIES] for path in _ODD_PATHS)
     requests = [*every_request(), *odd, ("spiffe://td/ns/new/sa/z", 8080, "GET", "/api")]
     for to, (identity, port, method, path) in itertools.product(targets, requests):
-        yield Question(identity or "anonymous", to, port, method, path)
+        yield Question.of(identity or "anonymous", to, port=port, method=method, path=path)
 
 
 _ACCOUNTS = {account_name(namespace, "x"): f"sa:{namespace}/x" for namespace in ("n", "m")}
@@ -113,8 +114,16 @@ def _linkerd_questions(pods: list[Manifest], calls: list[Call]) -> Iterator[Ques
         name = call.name
         caller = "anonymous" if name is None else _ACCOUNTS.get(name) or (name if ":" in name else f"id:{name}")
         to = f"pod:n/{pod['metadata']['name']}"
-        http = (call.method, call.path, call.host)
-        yield Question(caller, to, call.port, *http, headers=dict(call.headers), source_ip=call.address)
+        yield Question.of(
+            caller,
+            to,
+            port=call.port,
+            method=call.method,
+            path=call.path,
+            host=call.host,
+            headers=dict(call.headers),
+            source_ip=call.address,
+        )
 
 
 @settings(max_examples=50, deadline=None)
@@ -160,5 +169,14 @@ def test_of_routes_that_change_too(manifests: list[Manifest], others: list[Manif
 
 def _http_question(call: HttpCall) -> Question:
     claims = None if call.claims is None else json.loads(call.claims)
-    http = (call.method, call.path, call.host)
-    return Question("anonymous", TO[None], 80, *http, sni=call.sni, headers=dict(call.headers), claims=claims)
+    return Question.of(
+        "anonymous",
+        TO[None],
+        port=80,
+        method=call.method,
+        path=call.path,
+        host=call.host,
+        sni=call.sni,
+        headers=dict(call.headers),
+        claims=claims,
+    )

@@ -26,7 +26,7 @@ from tests.worlds.test_generated_kuadrant import TO, accepted
 
 
 def check_conditions(authority: Authority, reach: Reachability, asked: Question) -> None:
-    kind, _, key = asked.to.partition(":")
+    kind, _, key = str(asked.destination).partition(":")
     destination = next(each for each in reach.destinations if each.kind == kind and key in each.members)
     request = authority.requests(asked)[0]
     allowed = first_allowed(reach, destination, request)
@@ -53,7 +53,11 @@ def test_of_policies_on_workloads(situation: tuple[list[Manifest], Settings]) ->
     reach = Reachability(authority)
     for key in authority.world.workloads:
         for identity, port, method, path in itertools.islice(every_request(), 0, None, 2):
-            check_conditions(authority, reach, Question(identity or "anonymous", f"pod:{key}", port, method, path))
+            check_conditions(
+                authority,
+                reach,
+                Question.of(identity or "anonymous", f"pod:{key}", port=port, method=method, path=path),
+            )
 
 
 @settings(max_examples=20, deadline=None)
@@ -73,6 +77,15 @@ def test_of_auth_policies(manifests: list[Manifest], calls: list[HttpCall]) -> N
     reach = Reachability(authority)
     for call in calls:
         claims = None if call.claims is None else json.loads(call.claims)
-        http = (call.method, call.path, call.host)
-        asked = Question("anonymous", TO[None], 80, *http, sni=call.sni, headers=dict(call.headers), claims=claims)
+        asked = Question.of(
+            "anonymous",
+            TO[None],
+            port=80,
+            method=call.method,
+            path=call.path,
+            host=call.host,
+            sni=call.sni,
+            headers=dict(call.headers),
+            claims=claims,
+        )
         check_conditions(authority, reach, asked)

@@ -75,7 +75,7 @@ def test_messages_of_sessions_are_named_together() -> None:
 )
 def test_mcp_sessions_are_exactly_these_messages(message: dict[str, object], is_session: bool) -> None:
     http = {"method": "POST", "path": "/", "host": "tickets.example", "headers": {}} | message
-    asked = Question("sa:agents/support", "backend:agents/tickets", 80, **http)  # type: ignore[arg-type]
+    asked = Question.of("sa:agents/support", "backend:agents/tickets", port=80, **http)  # type: ignore[arg-type]
     assert example("agents").decide(asked).allowed is is_session
 
 

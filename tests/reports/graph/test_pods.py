@@ -304,7 +304,7 @@ def test_groups_say_of_their_pairs_what_check_says(situation: tuple[list[Manifes
         source, target = f"pod:{caller.key}", f"pod:{called.key}"
         for port in ports:
             try:
-                decision = authority.decide(Question(source, target, port))
+                decision = authority.decide(Question.of(source, target, port=port))
             except QuestionError:
                 continue
             found = {
@@ -328,7 +328,7 @@ def test_rows_say_of_each_pair_what_check_says(situation: tuple[list[Manifest], 
     for caller, called in itertools.permutations(pods, 2):
         for port in ports:
             try:
-                decision = authority.decide(Question(f"pod:{caller.key}", f"pod:{called.key}", port))
+                decision = authority.decide(Question.of(f"pod:{caller.key}", f"pod:{called.key}", port=port))
             except QuestionError:
                 continue
             account = f"sa:{caller.namespace}/{caller.service_account}"
@@ -367,5 +367,5 @@ def test_an_identity_that_is_no_account_is_no_pod_of_another_namespace() -> None
     assert not any("outside" in line for line in rows(text)[:-1])
     authority = authority_from(text)
     for identity, allowed in {"ns/b/sa/c": True, "ns/b": False, "ns/b/sa/c/d": False}.items():
-        question = Question(f"spiffe://cluster.local/{identity}", "pod:books/site", 8080)
+        question = Question.of(f"spiffe://cluster.local/{identity}", "pod:books/site", port=8080)
         assert authority.decide(question).allowed is allowed

@@ -98,11 +98,11 @@ def test_calls_of_a_tool_are_what_check_says(tool: str) -> None:
     for caller in ("support", "analyst", "tools"):
         for backend in ("tickets", "ledger"):
             verdict, condition = shown[f"sa:agents/{caller}", f"backend:agents/{backend}", 80]
-            asked = Question(f"sa:agents/{caller}", f"backend:agents/{backend}", 80, tool=tool)
+            asked = Question.of(f"sa:agents/{caller}", f"backend:agents/{backend}", port=80, tool=tool)
             assert authority.decide(asked).allowed == (verdict == "allow")
-            agreed = Question(**{**_fields(asked), "external_auth": {"limits.agents:9000": "allow"}})  # type: ignore[arg-type]
+            agreed = Question.of(**{**_fields(asked), "external_auth": {"limits.agents:9000": "allow"}})  # type: ignore[arg-type]
             assert authority.decide(agreed).allowed == (verdict != "deny"), condition
 
 
 def _fields(question: Question) -> dict[str, object]:
-    return {"source": question.source, "to": question.to, "port": question.port, "tool": question.tool}
+    return {"source": question.source, "to": str(question.destination), "port": question.port, "tool": question.tool}

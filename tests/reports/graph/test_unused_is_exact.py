@@ -32,7 +32,7 @@ def check_unused(authority: Authority, asked: list[Question]) -> None:
 def test_of_policies_on_workloads(situation: tuple[list[Manifest], Settings]) -> None:
     authority = authority_of(*situation)
     asked = [
-        Question(identity or "anonymous", f"pod:{key}", port, method, path)
+        Question.of(identity or "anonymous", f"pod:{key}", port=port, method=method, path=path)
         for key in authority.world.workloads
         for identity, port, method, path in every_request()
     ]

@@ -76,14 +76,15 @@ def is_meant(meant: CallerSelector, question: Question, world: World, domain: st
 
 
 def _is_in(group: CallerGroup, question: Question, world: World, domain: str, more: Mapping[str, str]) -> bool:
-    kind, _, rest = question.source.partition(":")
+    source = str(question.source)
+    kind, _, rest = source.partition(":")
     if group.anybody or (kind == "anonymous" and group.anonymous):
         return True
     if kind == "sa":
         namespace, _, name = rest.partition("/")
         identity = f"spiffe://{domain}/ns/{namespace}/sa/{name}"
     elif kind == "spiffe":
-        identity = question.source
+        identity = source
     else:
         return False
     if identity in group.identities or identity.removeprefix("spiffe://").partition("/")[0] in group.domains:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from eastgate import Settings
+from eastgate.cluster.ends import Pod
 from eastgate.reports.tables import read_tables, run_tables
 
 _STATEMENT = """
@@ -40,4 +41,4 @@ def test_an_external_workload_that_is_open_breaks_them(tmp_path: Path, to: str) 
     (result,) = run_tables(tables).results
     assert result.finding is not None
     assert result.finding.counterexample is not None
-    assert result.finding.counterexample.question.to == "pod:app/vm"
+    assert result.finding.counterexample.question.destination == Pod("app", "vm")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eastgate import Authority, Question, Settings
-from eastgate.cluster import Namespace, Pod, Selector
+from eastgate.cluster import Namespace, Pod, Selector, ends
 from eastgate.reports.invariants import StatementStanding, prove
 from eastgate.reports.invariants.future import Cover, ImaginedPod, imagine
 from eastgate.reports.invariants.model import CallerGroup, CallerSelector, Quantifier, RequestSelector
@@ -77,7 +77,7 @@ def test_what_only_a_new_workload_would_let_in_breaks_a_statement(more: tuple[di
     stated = statement(Quantifier.ONLY, NOBODY_ELSE, to(Selector.of(), SHOP), RequestSelector())
     finding = prove(authority, stated)
     assert finding.counterexample is not None
-    assert finding.counterexample.question.source == "sa:shop/db"
+    assert finding.counterexample.question.source == ends.ServiceAccount("shop", "db")
     assert finding.counterexample.imagined is not None
     existing = statement(Quantifier.ONLY, NOBODY_ELSE, to(Selector.of(), SHOP), RequestSelector(), include_future=False)
     assert prove(authority, existing).standing is StatementStanding.HOLDS
@@ -116,7 +116,7 @@ def test_a_world_is_what_it_was() -> None:
     prove(authority, statement(Quantifier.NEVER, NOBODY_ELSE, to(Selector.of()), RequestSelector()))
     assert (dict(authority.world.workloads), authority.world.namespaces_in_use()) == before
     with authority.imagining([Namespace("n"), Pod("n", "p")]):
-        assert authority.decide(Question("anonymous", "pod:n/p", 80)).allowed
+        assert authority.decide(Question.of("anonymous", "pod:n/p", port=80)).allowed
     assert dict(authority.world.workloads) == before[0]
 
 
@@ -131,7 +131,7 @@ def test_a_namespace_in_which_there_are_only_policies_may_have_any_labels() -> N
     )
     finding = prove(authority, stated)
     assert finding.counterexample is not None
-    assert finding.counterexample.question.to == "pod:shop/new-pod-1"
+    assert finding.counterexample.question.destination == ends.Pod("shop", "new-pod-1")
     assert finding.counterexample.imagined is not None
     assert finding.counterexample.imagined.to_manifests()[0]["metadata"] == {
         "name": "shop",

@@ -87,7 +87,8 @@ SOURCES = ["anonymous", *generate.IDENTITIES, "sa:a/other", "sa:new/other", "sa:
 def questions_to(key: str) -> Iterator[Question]:
     http = itertools.cycle(itertools.product(generate.METHODS, ["/", "/api", "/api/1", "/x.png"]))
     for source, port in itertools.product(SOURCES, [*generate.PORTS, 9]):
-        yield Question(source, f"pod:{key}", port, *next(http))
+        method, path = next(http)
+        yield Question.of(source, f"pod:{key}", port=port, method=method, path=path)
 
 
 def exists(source: str, world: World) -> bool:
@@ -113,7 +114,7 @@ def test_statements_about_workloads(
     stated = statement(mode, meant, to(pods, namespaces), requests, include_future=include_future)
     finding = prove(authority, stated)
     asked = (q for key in authority.world.select(covered) for q in questions_to(key))
-    agrees(finding, stated, authority, (q for q in asked if include_future or exists(q.source, authority.world)))
+    agrees(finding, stated, authority, (q for q in asked if include_future or exists(str(q.source), authority.world)))
     if include_future:
         assert finding.standing is not StatementStanding.NOT_PROVEN, finding.why
     if finding.standing is StatementStanding.HOLDS and include_future:
@@ -140,7 +141,9 @@ def test_statements_about_services(
     key = f"{pod['metadata']['namespace']}/drawn"
     stated = statement(mode, meant, to(services=(key,)), requests)
     finding = prove(authority, stated)
-    asked = (Question(q.source, f"service:{key}", q.port, q.method, q.path) for q in questions_to(""))
+    asked = (
+        Question.of(q.source, f"service:{key}", port=q.port, method=q.method, path=q.path) for q in questions_to("")
+    )
     agrees(finding, stated, authority, (each for each in asked if each.port in generate.PORTS))
     assert finding.standing is not StatementStanding.NOT_PROVEN or requests.ports, finding.why
 
@@ -190,7 +193,16 @@ def test_statements_about_linkerds_mesh(
     selector = Selector.of(labels)
     stated = statement(mode, meant, to(selector), RequestSelector(dict.fromkeys(ports, SPAN), methods=methods))
     asked = (
-        Question(source, f"pod:{key}", port, method, path, host, headers={"k": value}, source_ip=address)
+        Question.of(
+            source,
+            f"pod:{key}",
+            port=port,
+            method=method,
+            path=path,
+            host=host,
+            headers={"k": value},
+            source_ip=address,
+        )
         for key in authority.world.select(PodsAcross(Selector.of(), selector))
         for source, port, (method, path, host, value, address) in itertools.product(
             LINKERD_SOURCES,
@@ -261,5 +273,10 @@ def test_statements_about_gateways_with_authorizers(
 ) -> None:
     authority = authority_of(accepted(manifests), Settings())
     stated = statement(mode, CallerSelector(CallerGroup(anybody=True)), to(gateways=("n/g",)), requests)
-    asked = (Question("anonymous", "gateway:n/g", 80, c.method, c.path, c.host, headers=dict(c.headers)) for c in calls)
+    asked = (
+        Question.of(
+            "anonymous", "gateway:n/g", port=80, method=c.method, path=c.path, host=c.host, headers=dict(c.headers)
+        )
+        for c in calls
+    )
     agrees(prove(authority, stated), stated, authority, (q for q in asked if ":" not in (q.host or "")))

@@ -1,8 +1,12 @@
 """Questions: what is asked, the two ends of it, and the requests that it stands for."""
 
-from eastgate.authority.questions import ends
-from eastgate.authority.questions.arrivals import Arrival, EntryPoint, Resolver, Values, arrivals, callers_of
-from eastgate.authority.questions.codes import (
+from eastgate.authority.questions.callers import callers_of
+from eastgate.authority.questions.resolving import Arrival, Resolver, arrivals, without_http
+from eastgate.authority.questions.values import message_values, request_values
+from eastgate.cluster import ends
+from eastgate.cluster.ends import EntryPoint, Values
+from eastgate.cluster.question import Question
+from eastgate.cluster.question_errors import (
     BAD_ATTRIBUTE,
     BAD_DESTINATION,
     BAD_SOURCE,
@@ -12,9 +16,8 @@ from eastgate.authority.questions.codes import (
     NOTHING_BEHIND,
     POLICY_REJECTED,
     QuestionError,
+    UnknownLabelsError,
 )
-from eastgate.authority.questions.values import message_values, request_values
-from eastgate.cluster.question import Question
 
 __all__ = [
     "BAD_ATTRIBUTE",
@@ -30,10 +33,12 @@ __all__ = [
     "Question",
     "QuestionError",
     "Resolver",
+    "UnknownLabelsError",
     "Values",
     "arrivals",
     "callers_of",
     "ends",
     "message_values",
     "request_values",
+    "without_http",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from eastgate.authority.questions.codes import BAD_ATTRIBUTE, QuestionError
 from eastgate.cluster.question import Question
+from eastgate.cluster.question_errors import BAD_ATTRIBUTE, QuestionError
 from eastgate.ir import Known
 from eastgate.ir.addresses import parse_address
 from eastgate.ir.attributes import APPLICATION, FORWARDED_ADDRESS, TRANSPORT, UNKNOWN, Attribute, Unknown

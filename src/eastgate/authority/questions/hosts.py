@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from eastgate.authority.questions import ends
-from eastgate.authority.questions.codes import BAD_DESTINATION, QuestionError
 from eastgate.basics.regexes import regex
-from eastgate.cluster import World
+from eastgate.cluster import World, ends
+from eastgate.cluster.question_errors import BAD_DESTINATION, QuestionError
 from eastgate.ir.addresses import parse_address
 from eastgate.settings import Settings
 

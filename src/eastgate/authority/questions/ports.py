@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.authority.questions import ends
-from eastgate.authority.questions.arrivals import workloads_of
-from eastgate.authority.questions.codes import BAD_ATTRIBUTE, QuestionError
-from eastgate.authority.questions.ends import destination_of
-from eastgate.cluster import World
-from eastgate.settings import Settings
+from eastgate.authority.questions.callers import workloads_of
+from eastgate.cluster import World, ends
+from eastgate.cluster.question_errors import BAD_ATTRIBUTE, QuestionError
 
 
-def port_named(name: str, to: str, world: World, settings: Settings) -> int:
+def port_named(name: str, to: ends.Destination, world: World) -> int:
     """Return the port of a destination that has a name. Raises QuestionError where none has it, or several have."""
-    named = sorted(set(_named_ports(destination_of(to, settings), world)))
+    named = sorted(set(_named_ports(to, world)))
     numbers = {port for other, port in named if other == name}
     if len(numbers) == 1:
         return numbers.pop()

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from eastgate.authority.questions.codes import BAD_ATTRIBUTE, QuestionError
 from eastgate.basics.regexes import regex
 from eastgate.cluster.question import Question
+from eastgate.cluster.question_errors import BAD_ATTRIBUTE, QuestionError
 from eastgate.ir import Known, known
 from eastgate.ir.attributes import (
     AUTHORITY,

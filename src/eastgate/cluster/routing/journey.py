@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from eastgate.basics.records import dataclass
 from eastgate.cluster import (
@@ -105,7 +105,7 @@ def through_gateway(
             ways.setdefault((points, backend), way)
             rules.setdefault((points, backend), []).extend(() if routed is None else (routed,))
     for key, way in ways.items():
-        guard = partial(table.condition_of, rules[key], request) if rules[key] else None
+        guard = cache(partial(table.condition_of, rules[key], request)) if rules[key] else None
         yield replace(way, condition=guard if is_message else None, guard=guard)
 
 
@@ -203,7 +203,7 @@ def through_route(
     if not parents:
         start = f"route {route.namespace}/{route.name}"
         taken = alone(route, is_guarded) if _means(route, request) else [(DeadEnd(Unroutable.NO_ROUTE),)]
-        guard = partial(_condition_alone, route)
+        guard = cache(partial(_condition_alone, route))
         condition = guard if is_message else None
         hides = _is_stream(route)
         yield from (Way(start, points, hides_http=hides, condition=condition, guard=guard) for points in taken)

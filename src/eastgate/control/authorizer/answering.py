@@ -114,7 +114,7 @@ class Answers:
         messages = [(each.message.method, each.message.name) for each in reading.messages if each is not None]
         return {
             **_record_of(self._check, self.id),
-            "to": question.to,
+            "to": str(question.destination),
             "port": question.port,
             "mcpMethod": question.mcp_method,
             "tool": question.tool,
@@ -157,7 +157,7 @@ def _record_of(check: ProxyCheck, decision_id: str) -> dict[str, object]:
         "eastgate": "check",
         "id": decision_id,
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "from": check.source,
+        "from": str(check.source),
         "sourceIp": check.address,
         "method": _shown(check.method),
         "host": _shown(check.host),

@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import field
 from typing import Final
 
-from eastgate.authority.questions import EntryPoint
-from eastgate.authority.questions.ends import UNKNOWN_CALLER
 from eastgate.basics.records import dataclass
+from eastgate.cluster.ends import UNKNOWN_CALLER, Source
 from eastgate.ir.fields import Headers, header_values
 from eastgate.reading.mcp.requests import OVERRIDES
 
@@ -21,8 +20,6 @@ OWN_HEADERS: Final = "x-eastgate-"
 """What the names of our own headers begin with. Clients may not send such."""
 
 Pairs = tuple[tuple[str, str], ...]
-Where = str | EntryPoint
-"""Where a request goes: a destination as `--to` names it, or the points of enforcement themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +48,8 @@ class Body:
 class ProxyCheck:
     """A request that waits at a proxy. What is None is unknown.
 
-    `source` is the caller as `--from` names it. `to` and `port` are the destination that the configuration of the proxy
-    names; `destination` is the address and port at which the request arrived, as the proxy sees it.
+    `source` is the caller. `to` (in the words of `--to`) and `port` are the destination that the configuration of the
+    proxy names; `destination` is the address and port at which the request arrived, as the proxy sees it.
 
     A header that `headers` does not have is absent if `shown_headers` has its name (None: every name), else unknown.
     The values of `unclear_headers` are unknown: several values joined by commas, headers of the connection that the
@@ -61,7 +58,7 @@ class ProxyCheck:
     proxy reads bodies. `extensions` is what the configuration of the proxy adds to each check.
     """
 
-    source: str = UNKNOWN_CALLER
+    source: Source = UNKNOWN_CALLER
     method: str | None = None
     path: str | None = None
     host: str | None = None

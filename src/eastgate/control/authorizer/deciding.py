@@ -16,15 +16,14 @@ from functools import lru_cache
 from typing import Protocol
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.crossings import LiveQuestion
-from eastgate.authority.deciding import LiveArrivals
 from eastgate.authority.decisions import Decision
+from eastgate.authority.live import LiveArrivals, LiveQuestion
 from eastgate.authority.questions import Question, QuestionError
-from eastgate.authority.questions.ends import ServiceAccount
 from eastgate.basics.records import dataclass
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
+from eastgate.cluster.ends import Destination, Gateway, ServiceAccount, Source, SpiffeId
 from eastgate.control.authorizer.answering import Answers
-from eastgate.control.authorizer.checks import WITHOUT_BODY, ProxyAnswer, ProxyCheck, ProxyOptions, Where
+from eastgate.control.authorizer.checks import WITHOUT_BODY, ProxyAnswer, ProxyCheck, ProxyOptions
 from eastgate.control.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
 from eastgate.control.authorizer.messages import MessageReading, read_check
 from eastgate.ir import Answer as AuthorizerAnswer
@@ -33,10 +32,10 @@ from eastgate.ir.attributes import HANDED_PATH, MCP_METHOD, MCP_TOOL, Attribute,
 from eastgate.ir.fields import HeaderValues, header_values
 from eastgate.ir.paths import is_canonical, is_normalized, respelled_path
 from eastgate.ir.service_accounts import account_of
-from eastgate.settings import Settings
 
 _LOG = logging.getLogger(__name__)
 _MOST_ASKED = 64  # authorizers that one check may need
+_MOST_CALLERS = 4096  # that are remembered
 
 
 class _BadPath(Exception):  # noqa: N818 - says what is known
@@ -60,7 +59,7 @@ class CheckOptions:
     with the SPIFFE ID of a service account has its DNS name too.
     """
 
-    to: str | None = None
+    to: Destination | None = None
     seconds: float = 5.0
     plain_denials: bool = False
     proxy: ProxyOptions = ProxyOptions()
@@ -99,19 +98,19 @@ class LiveAuthorizer:
         """Return what asks the authorizers elsewhere."""
         return self._external
 
-    def begin(self, check: ProxyCheck, where: Where | None = None) -> ProxyAnswer | OpenCheck:
+    def begin(self, check: ProxyCheck, where: Destination | None = None) -> ProxyAnswer | OpenCheck:
         """Decide a check as far as that needs nobody else; else return what is open, which `finish` decides.
 
         `where` says where the request goes, instead of the check. Never raises, and never allows by an error.
         """
         return OpenCheck(self, check, where).advance()
 
-    def decide(self, check: ProxyCheck, where: Where | None = None) -> ProxyAnswer:
+    def decide(self, check: ProxyCheck, where: Destination | None = None) -> ProxyAnswer:
         """Decide a check, and wait for the authorizers that it needs. Never raises, and never allows by an error."""
         answer = self.begin(check, where)
         return answer.finish() if isinstance(answer, OpenCheck) else answer
 
-    def may_call(self, check: ProxyCheck, tool: str, where: Where | None = None) -> bool:
+    def may_call(self, check: ProxyCheck, tool: str, where: Destination | None = None) -> bool:
         """Return whether the rules let the caller of a check call a tool there. Authorizers are taken to consent."""
         try:
             with self.lock:
@@ -127,7 +126,7 @@ class LiveAuthorizer:
             return False
 
     def questions(
-        self, check: ProxyCheck, where: Where | None, headers: HeaderValues | None = None
+        self, check: ProxyCheck, where: Destination | None, headers: HeaderValues | None = None
     ) -> list[LiveQuestion]:
         """Return the questions that a check asks, each about one destination. The caller holds the lock.
 
@@ -136,33 +135,24 @@ class LiveAuthorizer:
         """
         if check.path is not None and not self.options.proxy.normalizes_paths and not is_normalized(check.path):
             raise _BadPath
-        world = self._authority.world
-        source = _caller(check.source, self._authority.settings) if self.options.own_proxies else check.source
+        authority, world = self._authority, self._authority.world
+        settings = authority.settings
+        source = _caller(check.source, settings.trust_domain) if self.options.own_proxies else check.source
         unknown = _headers(check.unclear_headers) if check.unclear_headers else _NOTHING
         headers = header_values(check.headers) if headers is None else headers
         spelling = {HANDED_PATH: check.path} if check.path is not None and not is_canonical(check.path) else {}
         if check.method in WITHOUT_BODY and check.may_hide_message:
             unknown |= _MESSAGE
-        if where is not None and not isinstance(where, str):
-            question = _question(check, headers, source, where.where, check.port)
-            return [LiveQuestion(question, (where,), spelling, unknown, check.shown_headers)]
-        destinations = (
-            (where,)
-            if where is not None
-            else destinations_of(check, self.options.to, world, self._gateways_for, self._authority.engine)
-        )
-        return [
-            LiveQuestion(
-                _question(check, headers, source, to, port_of(check, to, world)),
-                None,
-                spelling,
-                unknown,
-                check.shown_headers,
-            )
-            for to in destinations
-        ]
+        if where is not None:
+            asked = [(where, check.port)]
+        else:
+            to, engine = self.options.to, authority.engine
+            destinations = destinations_of(check, to, world, self._gateways_for, engine, settings.namespace)
+            asked = [(to, port_of(check, to, world)) for to in destinations]
+        questions = (_question(check, headers, source, to, port) for to, port in asked)
+        return [LiveQuestion(question, spelling, unknown, check.shown_headers) for question in questions]
 
-    def _gateways_for(self, host: str | None) -> tuple[str, ...]:
+    def _gateways_for(self, host: str | None) -> tuple[Gateway, ...]:
         authority = self._authority
         return self._gateways.find(host, authority.world, (id(authority), authority.engine.version))
 
@@ -170,7 +160,7 @@ class LiveAuthorizer:
 class OpenCheck:
     """A check that is being decided, with the answers that authorizers gave so far."""
 
-    def __init__(self, authorizer: LiveAuthorizer, check: ProxyCheck, where: Where | None) -> None:
+    def __init__(self, authorizer: LiveAuthorizer, check: ProxyCheck, where: Destination | None) -> None:
         self._authorizer = authorizer
         self._check = check
         self._where = where
@@ -286,19 +276,20 @@ def _headers(names: frozenset[str]) -> frozenset[Attribute]:
     return frozenset(map(header, names))
 
 
-def _caller(source: str, settings: Settings) -> str:
+@lru_cache(_MOST_CALLERS)
+def _caller(source: Source, trust_domain: str) -> Source:
     """Return a caller by the names that every dialect has for it: the identity of a service account is its account."""
-    domain, namespace, name = account_of(source) or ("", "", "")
-    if domain != settings.trust_domain or dns_label_problem(namespace) or dns_subdomain_problem(name):
+    domain, namespace, name = (account_of(source.value) if isinstance(source, SpiffeId) else None) or ("", "", "")
+    if domain != trust_domain or dns_label_problem(namespace) or dns_subdomain_problem(name):
         return source
     return ServiceAccount(namespace, name)
 
 
-def _question(check: ProxyCheck, headers: HeaderValues, source: str, to: str, port: int | None) -> Question:
+def _question(check: ProxyCheck, headers: HeaderValues, source: Source, to: Destination, port: int | None) -> Question:
     return Question(
-        source=source,
-        to=to,
-        port=port,
+        source,
+        to,
+        port,
         method=check.method,
         path=respelled_path(check.path) if check.path is not None else None,
         host=check.host,

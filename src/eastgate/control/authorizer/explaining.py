@@ -60,7 +60,7 @@ def explain_record(record: Mapping[str, Any], authority: Authority) -> CheckExpl
     if record.get("to") is None:
         words = "no policy was asked" + (f": {record['reason']}" if record.get("reason") else "")
         return CheckExplanation(record, None, None, words)
-    decision = authority.enforced(_question_of(record))
+    decision = authority.enforced(_question_of(record, authority.settings.namespace))
     allowed = record.get("verdict") == "allow"
     same = (decision.policy, decision.rule) == (record.get("policy"), record.get("rule"))
     if decision.allowed == allowed:
@@ -77,7 +77,7 @@ def explain_record(record: Mapping[str, Any], authority: Authority) -> CheckExpl
     )
 
 
-def _question_of(record: Mapping[str, Any]) -> Question:
+def _question_of(record: Mapping[str, Any], namespace: str) -> Question:
     """Return the question of a check. Headers and queries are not in the log, so they are unknown."""
 
     def text(name: str) -> str | None:
@@ -87,9 +87,10 @@ def _question_of(record: Mapping[str, Any]) -> Question:
         return value
 
     port, asked = record.get("port"), record.get("asked")
-    return Question(
-        source=text("from") or "",
-        to=text("to") or "",
+    return Question.of(
+        text("from") or "",
+        text("to") or "",
+        namespace=namespace,
         port=port if isinstance(port, int) else None,
         method=text("method"),
         path=text("path"),

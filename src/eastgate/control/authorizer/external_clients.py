@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from typing import Final, Protocol
 
 from eastgate.basics.records import dataclass
+from eastgate.cluster.ends import Source, SpiffeId
 from eastgate.control.authorizer.external_address import ServiceAddress
 from eastgate.control.authorizer.external_http import HttpConnections, HttpReply
 from eastgate.control.authorizer.external_tunnel import TlsTunnel
@@ -44,7 +45,7 @@ class AskedCheck(Protocol):
     """What an authorizer is asked about. What is None is unknown."""
 
     @property
-    def source(self) -> str: ...
+    def source(self) -> Source: ...
     @property
     def method(self) -> str | None: ...
     @property
@@ -197,7 +198,7 @@ class _HttpClient(ServiceClient):
 
 def _principal(check: AskedCheck) -> str:
     """Return the verified identity of the caller, by certificate, address or token; empty if it has none."""
-    return check.source if check.source.startswith("spiffe://") else ""
+    return check.source.value if isinstance(check.source, SpiffeId) else ""
 
 
 def _denied(reply: HttpReply) -> Ruling:

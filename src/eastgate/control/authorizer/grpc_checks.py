@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from cryptography import x509
 
-from eastgate.authority.questions.ends import ANONYMOUS, UNKNOWN_CALLER
+from eastgate.cluster.ends import ANONYMOUS, UNKNOWN_CALLER, Source, SpiffeId
 from eastgate.control.authorizer.checks import Body, ProxyAnswer, ProxyCheck, ProxyOptions
 from eastgate.envoy.authz.server import CheckReply, ReceivedCheck
 from eastgate.ir.spiffe import spiffe_problem
@@ -50,17 +50,17 @@ def check_of(received: ReceivedCheck, proxy: ProxyOptions) -> ProxyCheck:
     )
 
 
-def source_of_principal(principal: str) -> str:
+def source_of_principal(principal: str) -> Source:
     """Return the caller that a verified certificate names.
 
     A name that is no SPIFFE ID is no identity. A name that begins like a SPIFFE ID and is none is an unknown caller.
     """
     if spiffe_problem(principal) is None:
-        return principal
+        return SpiffeId(principal)
     return UNKNOWN_CALLER if principal.lower().startswith("spiffe:") else ANONYMOUS
 
 
-def _source(received: ReceivedCheck) -> str:
+def _source(received: ReceivedCheck) -> Source:
     """Return the caller. It is unknown if the certificate has several URIs: Envoy names only the first."""
     source = source_of_principal(received.principal)
     uris = _uris(received.certificate) if received.certificate else (received.principal,)

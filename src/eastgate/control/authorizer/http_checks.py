@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from eastgate.authority.questions.ends import ANONYMOUS, UNKNOWN_CALLER
 from eastgate.basics.records import dataclass
+from eastgate.cluster.ends import ANONYMOUS, UNKNOWN_CALLER, Source, SpiffeId
 from eastgate.control.authorizer.checks import Body, ProxyAnswer, ProxyCheck, ProxyOptions
 from eastgate.control.authorizer.forwarded_certificates import identity_in
 from eastgate.control.authorizer.http_server import ServedRequest, ServedResponse
@@ -90,7 +90,7 @@ def _single(request: ServedRequest, name: str | None) -> str | None:
     return values[0] if len(values) == 1 else None
 
 
-def _source(request: ServedRequest, options: HttpOptions) -> str:
+def _source(request: ServedRequest, options: HttpOptions) -> Source:
     if options.identity is None:
         return UNKNOWN_CALLER
     values = request.values(options.identity)
@@ -101,7 +101,7 @@ def _source(request: ServedRequest, options: HttpOptions) -> str:
     is_forwarded = options.identity == _FORWARDED_CERTIFICATE
     identity = identity_in(values[0]) if is_forwarded else values[0]
     if identity is not None and spiffe_problem(identity) is None:
-        return identity
+        return SpiffeId(identity)
     return ANONYMOUS if identity in _NO_CERTIFICATE else UNKNOWN_CALLER
 
 

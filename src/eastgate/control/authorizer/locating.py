@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-from eastgate.authority.questions.ends import Gateway, Host, Pod
 from eastgate.cluster import HostNamed, Route, World
+from eastgate.cluster.ends import DEFAULT_NAMESPACE, Destination, Gateway, Host, Pod, parse_destination
 from eastgate.cluster.routing.attachment import attached_routes, distinct_listeners, is_http
 from eastgate.cluster.routing.hostnames import comparable, hostnames_of
 from eastgate.control.authorizer.checks import ProxyCheck
@@ -36,24 +36,30 @@ class PoliciesByHost(Protocol):
 
 def destinations_of(
     check: ProxyCheck,
-    default: str | None,
+    default: Destination | None,
     world: World,
-    gateways_for: Callable[[str | None], tuple[str, ...]],
+    gateways_for: Callable[[str | None], tuple[Gateway, ...]],
     policies: PoliciesByHost | None = None,
-) -> tuple[str, ...]:
-    """Return where a request goes, in the words of `--to`: ALL must allow it. Raises Nowhere."""
+    namespace: str = DEFAULT_NAMESPACE,
+) -> tuple[Destination, ...]:
+    """Return where a request goes: ALL must allow it. Raises Nowhere.
+
+    The configuration of the proxy may name it, for which `namespace` is that of a destination without one. Raises
+    QuestionError where that is none.
+    """
     by_host = policies if policies is not None and policies.has_hosts else None
     if check.to is not None:
-        return (check.to,)
+        return (parse_destination(check.to, namespace),)
     if by_host is not None and _LOOKUP in check.extensions:
         return (Host(check.extensions[_LOOKUP]),)
     if default is not None:
         return (default,)
     gateways = gateways_for(check.host)
     if len(gateways) > 1:
-        raise Nowhere(f"the Gateways {' and '.join(gateways)} take its host")
+        raise Nowhere(f"the Gateways {' and '.join(map(str, gateways))} take its host")
     pod = world.by_ip(check.destination[0]) if check.destination is not None else None
-    destinations = (*gateways, *([] if pod is None else [Pod(pod.namespace, pod.name)]))
+    pods = () if pod is None else (Pod(pod.namespace, pod.name),)
+    destinations: tuple[Destination, ...] = (*gateways, *pods)
     if by_host is not None and check.host is not None and (not destinations or _may_serve(by_host, check.host)):
         return (Host(check.host), *destinations)
     if not destinations:
@@ -71,10 +77,10 @@ class GatewaysByHost:
 
     def __init__(self) -> None:
         self._version: object = None
-        self._by_host: dict[str, tuple[str, ...]] = {}
+        self._by_host: dict[str, tuple[Gateway, ...]] = {}
 
-    def find(self, host: str | None, world: World, version: object) -> tuple[str, ...]:
-        """Return the Gateways for a host, in the words of `--to`. `version` is another one after each change."""
+    def find(self, host: str | None, world: World, version: object) -> tuple[Gateway, ...]:
+        """Return the Gateways for a host. `version` is another one after each change."""
         if host is None:
             return ()
         if version != self._version or len(self._by_host) >= _MOST_HOSTS:
@@ -86,7 +92,7 @@ class GatewaysByHost:
         return gateways
 
 
-def _gateways_for(host: str, world: World) -> Iterator[str]:
+def _gateways_for(host: str, world: World) -> Iterator[Gateway]:
     names = frozenset(hostnames_of(comparable(host)))
     for gateway in world.gateways.values():
         listeners = [listener for listener in distinct_listeners(gateway) if is_http(listener)]
@@ -102,7 +108,7 @@ def _takes(route: Route, names: frozenset[str | None]) -> bool:
     return any(name in names for name in {comparable(hostname) for hostname in route.hostnames} or {None})
 
 
-def port_of(check: ProxyCheck, to: str, world: World) -> int | None:
+def port_of(check: ProxyCheck, to: Destination, world: World) -> int | None:
     """Return the port of the destination, where it is known.
 
     A proxy that stands for a Gateway often listens on another port than the Gateway's. Then it is the only one that the
@@ -111,10 +117,9 @@ def port_of(check: ProxyCheck, to: str, world: World) -> int | None:
     if check.port is not None:
         return check.port
     port = check.destination[1] if check.destination is not None else None
-    kind, _, name = to.partition(":")
-    if kind == "pod":
+    if isinstance(to, Pod):
         return port
-    gateway = world.gateways.get(name) if kind == "gateway" else None
+    gateway = world.gateways.get(to.key) if isinstance(to, Gateway) else None
     ports = {listener.port for listener in gateway.listeners} if gateway is not None else set()
     if port in ports:
         return port

@@ -21,9 +21,10 @@ from typing import Protocol
 from eastgate.authority.authority import Authority
 from eastgate.basics.records import dataclass
 from eastgate.basics.tasks import BackgroundTask, describe_failure, log_failure
+from eastgate.cluster.ends import Destination
 from eastgate.control.authorizer.addresses import ListenAddress, listen
 from eastgate.control.authorizer.answering import refuse
-from eastgate.control.authorizer.checks import ProxyAnswer, ProxyCheck, Where
+from eastgate.control.authorizer.checks import ProxyAnswer, ProxyCheck
 from eastgate.control.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer, OpenCheck
 from eastgate.control.authorizer.grpc_checks import check_of, reply_of
 from eastgate.control.authorizer.http_checks import HttpOptions, check_of_http, response_of
@@ -304,7 +305,7 @@ class AuthorizerService:
             return answer_tools(request, self.authorizer, self.where_of)
         return self._answer_admin(request)
 
-    where_of: Callable[[str], Where | None] = staticmethod(lambda _target: None)
+    where_of: Callable[[str], Destination | None] = staticmethod(lambda _target: None)
     """Returns where a target of our own gateways leads; None where there is no such target."""
 
     def _answer_admin(self, request: ServedRequest) -> ServedResponse:

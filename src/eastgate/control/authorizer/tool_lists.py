@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from eastgate.control.authorizer.checks import ProxyCheck, Where
+from eastgate.cluster.ends import Destination
+from eastgate.control.authorizer.checks import ProxyCheck
 from eastgate.control.authorizer.deciding import LiveAuthorizer
 from eastgate.control.authorizer.grpc_checks import source_of_principal
 from eastgate.control.authorizer.http_server import ServedRequest, ServedResponse
@@ -16,7 +17,7 @@ _PREFIX = "x-eastgate-"
 
 
 def answer_tools(
-    request: ServedRequest, authorizer: LiveAuthorizer, where_of: Callable[[str], Where | None] = lambda _: None
+    request: ServedRequest, authorizer: LiveAuthorizer, where_of: Callable[[str], Destination | None] = lambda _: None
 ) -> ServedResponse:
     """Return a server's answer without the tools that the caller may not call; 502 where it cannot be read.
 

@@ -51,7 +51,7 @@ def _probe_finding(probe: HttpProbe, group: Group, context: Context) -> Finding:
         help_ = "authorize the addresses of the nodes on a route of its own for the probe (NetworkAuthentication)"
     span = locating.scalar(workload.span, None, [probe.path]) if workload.span is not None else None
     subjects = (*group.members, *((str(owner.ref),) if owner is not None else ()))
-    question = Question("anonymous", group.destination, probe.port, "GET", probe.path)
+    question = Question.of("anonymous", group.destination, port=probe.port, method="GET", path=probe.path)
     return Finding(codes.PROBE_DENIED, message, span, help_, subjects, context.command(question))
 
 

@@ -236,8 +236,14 @@ def _example(bypass: _Bypass, group: Group, context: Context, planes: _Planes) -
     address = bypass.caller.get(ADDRESS)
     path = f"{bypass.spelt}?{bypass.query}" if bypass.query else bypass.spelt
     for source in context.sources(group):
-        plain = Question(
-            source, group.destination, bypass.port, bypass.method, path, bypass.host, headers=bypass.headers or None
+        plain = Question.of(
+            source,
+            group.destination,
+            port=bypass.port,
+            method=bypass.method,
+            path=path,
+            host=bypass.host,
+            headers=bypass.headers or None,
         )
         for question in (plain, replace(plain, source_ip=address)) if isinstance(address, str) else (plain,):
             requests = context.requests(question)

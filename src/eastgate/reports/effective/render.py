@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from eastgate.authority.decisions import DEAD_ENDS
+from eastgate.authority.reasons import DEAD_ENDS
 from eastgate.authority.trace_json import origin_to_json
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import World

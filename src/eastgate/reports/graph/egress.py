@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
-from eastgate.authority.questions.network import send
+from eastgate.authority.questions.senders import send
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload
 from eastgate.cluster.points import Direction, NetworkEnd

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from eastgate.authority.questions.network import Sender, receive
+from eastgate.authority.questions.senders import Sender, receive
 from eastgate.cluster import PodsAcross, Workload
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction, NetworkEnd

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from eastgate.authority.questions.codes import BAD_ATTRIBUTE, QuestionError
 from eastgate.basics.records import dataclass
 from eastgate.cluster import World
+from eastgate.cluster.question_errors import BAD_ATTRIBUTE, QuestionError
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD
 from eastgate.ir.symbolic.partial import Facts
 from eastgate.reports.graph.model import GraphNode, NodeKind

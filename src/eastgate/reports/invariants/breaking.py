@@ -413,7 +413,7 @@ class _BreachSearch:
             if verdicts == [not wrong, wrong]:
                 labels = self._test.labels_for(witness.cell, meant=self._statement.is_about_named)
                 is_future = self._test.is_future(witness.cell, self._comparison.callers)
-                account = question.source if is_future else None
+                account = str(question.source) if is_future else None
                 imagined = self._imagined.get(place.member)
                 return self._proof.describe(question, now, imagined, labels or {}, account=account)
             if wrong and SOURCE_LABELS in witness.request.values and not self._statement.include_future:

@@ -27,6 +27,7 @@ from eastgate.cluster import (
     Target,
     World,
 )
+from eastgate.cluster.ends import ServiceAccount
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction
 from eastgate.cluster.targets import HostNamed
@@ -84,12 +85,12 @@ class ImaginedPod:
         return [self.pod] if self.namespace is None else [self.namespace, self.pod]
 
     @classmethod
-    def of_caller(cls, source: str, labels: Labelling, home: Labelling | None, world: World) -> ImaginedPod:
-        """Return a pod as which the account of a question (`sa:namespace/name`) may call.
+    def of_caller(cls, source: ServiceAccount, labels: Labelling, home: Labelling | None, world: World) -> ImaginedPod:
+        """Return a pod as which an account may call.
 
         `home` are the labels of its namespace, if that does not exist.
         """
-        namespace, _, account = source.removeprefix("sa:").partition("/")
+        namespace, account = source.namespace, source.name
         named = {key: value.replace(UNNAMED, OTHER) for key, value in labels.items()}
         pod = Pod(namespace, _new_pod(namespace, 1, world), named, service_account=account)
         is_new = namespace not in world.namespaces_in_use()

@@ -15,6 +15,7 @@ from eastgate.authority.questions import QuestionError
 from eastgate.basics.collection import no_collection
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import dataclass
+from eastgate.cluster import ends
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Point
 from eastgate.cluster.question import Question
@@ -168,7 +169,7 @@ class _WorldAnswers:
         if pods:
             return self.imagined[pods[0]] if self.imagined.keys() >= set(pods) else None
         text = witness.request.values.get(SOURCE_LABELS)
-        if not self._include_future or text is None or not question.source.startswith("sa:"):
+        if not self._include_future or text is None or not isinstance(question.source, ends.ServiceAccount):
             return None
         return ImaginedPod.of_caller(question.source, labels_of(str(text)), labels, self.reach.authority.world)
 
@@ -276,7 +277,7 @@ class StatementProof:
         labels = search.test.labels_for(witness.cell, meant=self.meant)
         for question in self.questions(place, witness):
             caller = search.caller(question, witness, labels)
-            asked = question if caller is None else replace(question, source=f"pod:{caller.key}")
+            asked = question if caller is None else replace(question, source=ends.Pod.of_key(caller.key))
             known = () if imagined is None else imagined.objects
             with self._authority.imagining(each for each in (caller.objects if caller else ()) if each not in known):
                 try:
@@ -286,7 +287,7 @@ class StatementProof:
                     continue
                 if decision.allowed is self.breaks or dict(decision.ways).get(place.member) is self.breaks:
                     is_future = search.test.is_future(witness.cell, search.reach.callers)
-                    account = asked.source if is_future else None
+                    account = str(asked.source) if is_future else None
                     return self.describe(asked, decision, imagined, labels or {}, caller, account)
             if caller is None and SOURCE_LABELS in witness.request.values and self.breaks:
                 continue  # only a pod that does not exist yet has such labels
@@ -314,15 +315,16 @@ class StatementProof:
 
         It is not the pod that is called, so that nobody takes it for access of a pod to itself.
         """
-        kind, _, account = question.source.partition(":")
+        account = question.source
         groups = self._statement.callers.of, self._statement.callers.without
         is_by_pod = self._authority.engine.has_network_policies or any(group.pods is not None for group in groups)
-        if kind != "sa" or not is_by_pod:
+        if not isinstance(account, ends.ServiceAccount) or not is_by_pod:
             return
         pods = (pod for pod in self._authority.world.workloads.values() if pod.is_pod and pod.key not in place.members)
-        caller = next((pod for pod in pods if f"{pod.namespace}/{pod.service_account}" == account), None)
+        own = (account.namespace, account.name)
+        caller = next((pod for pod in pods if (pod.namespace, pod.service_account) == own), None)
         if caller is not None:
-            yield replace(question, source=f"pod:{caller.key}")
+            yield replace(question, source=ends.Pod.of_key(caller.key))
 
     def _questions(self, place: Covered, witness: Witness) -> Iterator[Question]:
         """Yield ways to ask about a request. Authorizers that are evaluated here answer by themselves."""
@@ -342,8 +344,8 @@ class StatementProof:
         if place.service is None:
             yield question
             return
-        yield replace(question, to=f"service:{place.service}", port=place.service_port)
-        yield replace(question, to=f"pod:{place.member}")
+        yield replace(question, destination=ends.Service.of_key(place.service), port=place.service_port)
+        yield replace(question, destination=ends.Pod.of_key(place.member))
 
     def describe(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from eastgate.basics.diagnostics.spans import Span
+from eastgate.cluster import ends
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.question import Question
 from eastgate.cluster.resources import selector_of
@@ -22,6 +23,8 @@ from eastgate.reports.invariants.model import (
     RequestSelector,
     Statement,
 )
+
+_NOWHERE = ends.EntryPoint("", (), {})  # where a name is asked about by itself
 
 
 def statement_of(spec: Node, external_auth: Mapping[str, str], namespace: str | None = None) -> Statement:
@@ -47,11 +50,12 @@ def _words(node: Node, spec: Node) -> Iterator[tuple[Question, Span]]:
     """Yield each name that may be misspelt, and its span."""
     for group in (node["from"], node.nearest("from", "except")):
         for account in group.get("serviceAccounts") or ():
-            yield Question(f"sa:{account.text.replace(ALL_ACCOUNTS, 'default')}", ""), account.span
+            named = ends.ServiceAccount.of_key(account.text.replace(ALL_ACCOUNTS, "default"))
+            yield Question(named, _NOWHERE), account.span
         for identity in group.get("identities") or ():
-            if not identity.text.endswith("/*"):
-                yield Question(identity.text, ""), identity.span
-    asked = Question("anonymous", "")
+            if identity.text.startswith(SCHEME) and not identity.text.endswith("/*"):
+                yield Question(ends.SpiffeId(identity.text), _NOWHERE), identity.span
+    asked = Question(ends.ANONYMOUS, _NOWHERE)
     for method in node.nearest("http", "methods"):
         yield replace(asked, method=method.text), method.span
     for message in node.get("mcpMethods") or ():

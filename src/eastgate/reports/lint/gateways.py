@@ -69,5 +69,5 @@ def _open(route: Route, ways: list[tuple[NamedPoint, ...]], gateway: Gateway, in
     )
     help_ = "target it, or the whole Gateway, with a policy"
     subjects = (route.key, f"Gateway/{gateway.key}", *dict.fromkeys(subject_of(end) for end in ends))
-    example = inventory.command(Question("anonymous", f"route:{route.namespace}/{route.name}"))
+    example = inventory.command(Question.of("anonymous", f"route:{route.namespace}/{route.name}"))
     return Finding(codes.UNPROTECTED, message, locating.name_of(route.span), help_, subjects, example)

@@ -92,7 +92,7 @@ def _finding(
     members: list[str], rule: Rule, other: Layer, caller: Caller, port: int, inventory: PolicyInventory
 ) -> Finding:
     source = f"sa:{caller.namespace}/{caller.account}"
-    question = Question(source, f"pod:{members[0]}", port)
+    question = Question.of(source, f"pod:{members[0]}", port=port)
     message = f"{rule.origin} allows {source} on port {port} of {enumerated(members)}, and {other.name} denies it"
     subjects = (str(rule.origin.policy), *members)
     help_ = f"allow it at {other.name} too, or remove it here: both must allow"

@@ -70,5 +70,5 @@ def _finding(policies: list[Policy], group: Group, inventory: PolicyInventory) -
         span,
         'allow somebody; if nobody is meant to reach it, say so: eastgate.dev/lint-ignore: "EG6040: <why>"',
         (*(str(policy.ref) for policy in policies), *group.subjects),
-        inventory.command(Question("anonymous", group.destination, port)),
+        inventory.command(Question.of("anonymous", group.destination, port=port)),
     )

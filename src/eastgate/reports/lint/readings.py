@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from eastgate.authority.auditing import Audited, Would, audited_by
-from eastgate.authority.crossings import derivations_of, looked_at_by
+from eastgate.authority.point_programs import derivations_of, looked_at_by
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.questions.derived import derive_values, derived_among
 from eastgate.basics.records import dataclass
@@ -102,7 +102,7 @@ class _Changes:
         self, question: Question, entries: Iterable[Audited], policy: Policy, point: str, caller: str | None = None
     ) -> None:
         """Take what a question would get, where it is due to the policy; `caller` says who asks, for people."""
-        caller = caller or _UNDECLARED.get(question.source, question.source)
+        caller = caller or _UNDECLARED.get(str(question.source), str(question.source))
         for each in entries:
             if each.changes and each.policy == policy.ref:
                 self.callers.setdefault(each.verdict, {})[caller] = None
@@ -163,7 +163,7 @@ def _network_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
     for pod, other in product(chosen, pods[:_MOST_PODS]):
         for source, to in ((other, pod), (pod, other)) if pod is not other else ():
             port = next((port.number for port in to.ports), 8080)
-            asked = Question(f"pod:{source.namespace}/{source.name}", f"pod:{to.namespace}/{to.name}", port)
+            asked = Question.of(f"pod:{source.namespace}/{source.name}", f"pod:{to.namespace}/{to.name}", port=port)
             try:
                 changes.add(asked, authority.decide(asked).audit, policy, to.key)
             except QuestionError:
@@ -178,7 +178,7 @@ def _route_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
         if isinstance(target, RulesOfGateway | RulesOfRoute):
             kind = "gateway" if isinstance(target, RulesOfGateway) else "route"
             to = f"{kind}:{target.namespace}/{target.name}"
-            asked = Question("anonymous", to, method="GET", path="/", headers=_NO_HEADERS)
+            asked = Question.of("anonymous", to, method="GET", path="/", headers=_NO_HEADERS)
             try:
                 audit = inventory.authority.decide(asked).audit
                 changes.add(asked, audit, policy, str(target), "requests without credentials")

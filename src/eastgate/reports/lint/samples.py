@@ -26,7 +26,7 @@ def sample_questions(group: Group, inventory: PolicyInventory) -> Iterator[tuple
     if MCP_TOOL in values:
         http = [{"mcp_method": "tools/call", "tool": str(tool)} for tool in [*values[MCP_TOOL], "other"]][:_MOST]
     for source, (to, port), more in product(sources(group, inventory), _destinations(group, inventory, values), http):
-        question = Question(source, to, port, **more)  # type: ignore[arg-type]
+        question = Question.of(source, to, port=port, **more)  # type: ignore[arg-type]
         try:
             for arrival in arrivals(question, inventory.world, inventory.settings):
                 if (group.point or group.first) in arrival.points:

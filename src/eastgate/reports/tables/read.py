@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from eastgate.authority.questions import Question
+from eastgate.authority.questions import BAD_SOURCE, Question, QuestionError
 from eastgate.authority.reading import DocumentSource
 from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, did_you_mean
 from eastgate.basics.diagnostics.spans import SourceText, Span
@@ -132,11 +132,18 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
             )
         except SettingsError as error:
             diagnostics.report(BAD_SETTING, str(error), settings_node.span if settings_node else node.span)
+    answers = spec.get("externalAuth") if not diagnostics.errors else None
+    cases: list[Case] = []
+    for index, case in enumerate((spec.get("cases") or ()) if not diagnostics.errors else ()):
+        try:
+            cases.append(_case(case, index, answers, settings.namespace))
+        except QuestionError as error:
+            part = case["from"] if error.diagnostic.code is BAD_SOURCE else case["to"]
+            diagnostics.diagnostics.append(replace(error.diagnostic, span=part.span))
     reporter.diagnostics.extend(diagnostics)
     if diagnostics.errors:
         name = node.nearest("metadata", "name").value
         return _unreadable_table(name if isinstance(name, str) else str(file), diagnostics.errors, base, node.span)
-    answers = spec.get("externalAuth")
     given = {name: answer.text for name, answer in answers.items()} if answers else {}
     return Table(
         name=node["metadata"]["name"].text,
@@ -145,7 +152,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
         manifests=tuple(file.parent / path.text for path in spec.get("manifests") or ()),
         objects=spec.get("objects"),
         jwks={issuer: file.parent / path.text for issuer, path in jwks.items()} if (jwks := spec.get("jwks")) else {},
-        cases=tuple(_case(case, index, answers) for index, case in enumerate(spec.get("cases") or ())),
+        cases=tuple(cases),
         rejects=tuple(
             Rejection(rejection["policy"].text, _text(rejection, "code"), _text(rejection, "cites"), rejection.span)
             for rejection in spec.get("rejects") or ()
@@ -156,12 +163,14 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
     )
 
 
-def _case(node: Node, index: int, answers: Node | None) -> Case:
+def _case(node: Node, index: int, answers: Node | None, namespace: str) -> Case:
+    """Return a case. Raises QuestionError where a text names no end of a question."""
     http, mcp = node.get("http"), node.get("mcp")
     port = node.get("port")
-    question = Question(
+    question = Question.of(
         source=node["from"].text,
-        to=node["to"].text,
+        destination=node["to"].text,
+        namespace=namespace,
         port=port.number if port is not None else None,
         method=_text(http, "method"),
         path=_text(http, "path"),

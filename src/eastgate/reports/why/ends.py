@@ -9,9 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.authority.questions import NOT_DECLARED, QuestionError
-from eastgate.authority.questions.ends import ANONYMOUS, UNKNOWN_CALLER, Address, Gateway, Pod, Service, ServiceAccount
 from eastgate.basics.records import dataclass
 from eastgate.cluster import World, account_of
+from eastgate.cluster.ends import (
+    ANONYMOUS,
+    UNKNOWN_CALLER,
+    Address,
+    Destination,
+    Gateway,
+    Pod,
+    Service,
+    ServiceAccount,
+    Source,
+    SpiffeId,
+)
 from eastgate.control.authorizer.forwarded_certificates import identity_in
 from eastgate.control.authorizer.locating import GatewaysByHost
 from eastgate.dialects.logs import LoggedDecision, LoggedEnd
@@ -23,26 +34,26 @@ _GENERATED = 2  # parts of a pod's name that controllers add
 
 @dataclass(frozen=True, slots=True)
 class GivenEnds:
-    """The ends that whoever asks knows better than the line: as `--from` and `--to` write them."""
+    """The ends that whoever asks knows better than the line: from `--from` and `--to`."""
 
-    source: str | None = None
-    to: str | None = None
+    source: Source | None = None
+    to: Destination | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedCaller:
-    """The caller as questions name it. Where it has no mTLS it has no identity, whoever it is."""
+    """The caller. Where it has no mTLS it has no identity, whoever it is."""
 
-    source: str
+    source: Source
     address: str | None = None
     plaintext: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedDestination:
-    """The destination as questions name it, and the port there."""
+    """The destination, and the port there."""
 
-    to: str
+    to: Destination
     port: int | None
 
 
@@ -67,9 +78,9 @@ def _verified(end: LoggedEnd) -> str | None:
     return (identity_in(end.certificates) or None) if end.certificates is not None else None
 
 
-def _named(identity: str, settings: Settings) -> str:
+def _named(identity: str, settings: Settings) -> Source:
     domain, *account = account_of(identity) or (None,)
-    return ServiceAccount(account[0], account[1]) if domain == settings.trust_domain else identity
+    return ServiceAccount(account[0], account[1]) if domain == settings.trust_domain else SpiffeId(identity)
 
 
 def find_called(logged: LoggedDecision, given: GivenEnds, world: World) -> LocatedDestination | None:
@@ -90,12 +101,11 @@ def find_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Locat
     return None
 
 
-def _port_at(to: str, end: LoggedEnd, world: World) -> int | None:
+def _port_at(to: Destination, end: LoggedEnd, world: World) -> int | None:
     """Return the port of a destination that was given. A Gateway's proxy may listen on another one than the Gateway."""
-    kind, _, key = to.partition(":")
-    if kind == Service.kind and (service := _service_named(key, world)) is not None:
-        return _service_port(service, end, world)
-    if kind == Gateway.kind and (gateway := world.gateways.get(key)) is not None:
+    if isinstance(to, Service) and to.key in world.services:
+        return _service_port(to, end, world)
+    if isinstance(to, Gateway) and (gateway := world.gateways.get(to.key)) is not None:
         return end.port if any(listener.port == end.port for listener in gateway.listeners) else None
     return end.port
 

@@ -134,8 +134,8 @@ def _decide(logged: LoggedDecision, called: LocatedDestination, authority: Autho
     """Ask the same question of the manifests, and of no layers but those of the proxy that has logged it."""
     caller = find_caller(logged, given, authority.world, authority.settings)
     question = Question(
-        source=caller.source,
-        to=called.to,
+        caller.source,
+        called.to,
         port=called.port,
         method=logged.method,
         path=logged.path,

@@ -33,7 +33,7 @@ def authority(*manifests: Manifest, strict: bool = True, **settings: object) -> 
 
 
 def ask(of: Authority, to: str, host: str | None = None, headers: dict[str, str] | None = None) -> Decision:
-    return of.decide(Question("anonymous", to, method="GET", path="/", host=host, headers=headers or {}))
+    return of.decide(Question.of("anonymous", to, method="GET", path="/", host=host, headers=headers or {}))
 
 
 def servers(of: Authority, hosts: Iterable[str]) -> dict[str, str | None]:

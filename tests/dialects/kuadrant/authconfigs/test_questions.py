@@ -51,7 +51,7 @@ def test_a_host_that_nobody_has_is_not_found(to: str) -> None:
 def test_without_any_auth_config_a_host_is_outside_and_no_proxy_finds_it() -> None:
     without = authority()
     assert ask(without, "host:x.io").allowed
-    assert without.enforced(Question("anonymous", "host:x.io", method="GET", path="/")).status == 404
+    assert without.enforced(Question.of("anonymous", "host:x.io", method="GET", path="/")).status == 404
 
 
 # A host of a question, and the one that was probably meant.
@@ -61,7 +61,7 @@ MISSPELT = [("talker.exmple", "talker.example"), ("Talker.example:80", None), ("
 @pytest.mark.parametrize(("host", "meant"), MISSPELT)
 def test_a_host_that_is_probably_misspelt_is_told(host: str, meant: str | None) -> None:
     known = KnownNames(authority(config("n/a", "talker.example", "*.pages.example")))
-    for question in (Question("anonymous", f"host:{host}"), Question("anonymous", "authconfig:n/a", host=host)):
+    for question in (Question.of("anonymous", f"host:{host}"), Question.of("anonymous", "authconfig:n/a", host=host)):
         assert [doubt.help for doubt in known.doubts(question)] == ([f"did you mean {meant}?"] if meant else [])
 
 

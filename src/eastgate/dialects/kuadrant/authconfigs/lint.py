@@ -54,7 +54,7 @@ def _check_taken_hosts(context: Context) -> Iterator[Finding]:
         why = "is the first by name" if holder.created == policy.created else "is older"
         message = f"{policy.ref} is not asked about {host}: {holder.ref} {means}, and {why}"
         help_ = "write it in one of them" + ("" if taken == host else ", or allow it by allowSupersedingHostSubsets")
-        example = context.command(Question("anonymous", f"host:{_request_host(host)}"))
+        example = context.command(Question.of("anonymous", f"host:{_request_host(host)}"))
         yield Finding(codes.HOST_TAKEN, message, span, help_, (str(policy.ref), str(holder.ref)), example)
 
 
@@ -75,7 +75,7 @@ def _check_other_spellings(context: Context) -> Iterator[Finding]:
             help_ = (
                 "have the proxy write hosts in lower case and without ports, or look them up by the extension `host`"
             )
-            example = context.command(Question("anonymous", f"host:{spelling}"))
+            example = context.command(Question.of("anonymous", f"host:{spelling}"))
             yield Finding(codes.OTHER_SPELLING, message, span, help_, (str(policy.ref), str(other.ref)), example)
 
 

@@ -90,7 +90,7 @@ class _Way:
         route = self.rule.route
         to = f"route:{route.namespace}/{route.name}"
         method, host, path = str(facts.method), str(facts.host), str(facts.path)
-        question = Question("anonymous", to, method=method, host=host, path=path, headers=SAMPLE_HEADERS)
+        question = Question.of("anonymous", to, method=method, host=host, path=path, headers=SAMPLE_HEADERS)
         return self.context.command(question)
 
     def subjects(self, *policies: Policy) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def _uncovered(policy: Policy, host: str, span: Span, covered: list[str], contex
     message = f"{policy.ref} selects requests to {host}, and {rest}no auth scheme is for them: they are refused (404)"
     help_ = f"write a scheme with hosts: [{host!r}], or select less"
     kind = "route" if isinstance(policy.target, RouteNamed) else "gateway"
-    question = Question(
+    question = Question.of(
         "anonymous",
         f"{kind}:{policy.target.namespace}/{policy.target.name}",
         host=host.replace("*", "other") if host != ANY else "other.example",

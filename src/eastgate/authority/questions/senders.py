@@ -1,4 +1,4 @@
-"""The two ends of connections, as the network sees them: pods with labels and addresses, and addresses elsewhere.
+"""Senders and receivers: the two ends of connections as the network sees them, with labels and addresses.
 
 A caller may stand for several senders: an account for all of its pods. Who has an account of which no manifest has a
 pod is a pod of its namespace with any labels: one of each kind that policies tell apart.
@@ -7,45 +7,31 @@ pod is a pod of its namespace with any labels: one of each kind that policies te
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from itertools import product
 
-from eastgate.authority.questions import ends
-from eastgate.authority.questions.arrivals import EntryPoint, Values, account_named
-from eastgate.authority.questions.codes import UnknownLabelsError
+from eastgate.authority.questions.callers import account_named
 from eastgate.authority.questions.derived import address_of, transport_of
-from eastgate.authority.questions.ends import source_of
 from eastgate.basics.records import dataclass
 from eastgate.cluster import (
     GATEWAY_NAME_LABEL,
-    PodsAcross,
     PodsMatching,
     PodsOfAccount,
     Target,
     Workload,
     World,
+    ends,
     service_account_id,
 )
-from eastgate.cluster.points import Direction, NetworkEnd, Point, UnseenHop
+from eastgate.cluster.ends import EntryPoint, Values
+from eastgate.cluster.points import Direction, NetworkEnd, UnseenHop
 from eastgate.cluster.question import Question
+from eastgate.cluster.question_errors import UnknownLabelsError
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.dialects import Policy
-from eastgate.engine.engine import Engine
 from eastgate.ir import (
-    ALWAYS,
-    NEVER,
-    Computed,
     Is,
     Known,
     Labelled,
-    Layer,
-    Matcher,
-    OneOf,
-    Predicate,
-    atoms,
     known,
     labels_text,
-    rewrite,
 )
 from eastgate.ir.attributes import (
     ADDRESS,
@@ -58,15 +44,13 @@ from eastgate.ir.attributes import (
     PACKET_SOURCE,
     PORT,
     PORT_NAME,
-    SERVICE,
     SOURCE_LABELS,
     SOURCE_NAMESPACE,
     SOURCE_WORKLOAD,
-    VICINITY,
     Attribute,
 )
 from eastgate.ir.labels import Selector
-from eastgate.ir.symbolic.cells import OTHER, cells_of_attributes, representatives
+from eastgate.ir.symbolic.cells import OTHER, cells_of_attributes
 from eastgate.settings import Settings
 
 _MOST_KINDS = 4096  # of pods that no manifest has
@@ -96,9 +80,6 @@ class Receiver:
     workload: Workload | None = None
 
 
-# Senders
-
-
 def senders_of(
     question: Question,
     caller: Values,
@@ -112,7 +93,7 @@ def senders_of(
     which pod of its account it is, and is no address of the cluster.
     """
     given = address_of(question.source_ip) if question.source_ip is not None else None
-    source = source_of(question.source, settings)
+    source = question.source
     account = account_named(source, settings)
     pod = caller.get(SOURCE_WORKLOAD)
     if world.is_local and not isinstance(source, ends.UnknownCaller):
@@ -213,9 +194,6 @@ def any_pod(namespace: str, world: World) -> Sender:
     return Sender({SOURCE_NAMESPACE: labels_text(world.namespace(namespace).labels)})
 
 
-# Receivers
-
-
 def receivers_of(entry: EntryPoint, question: Question, world: World) -> tuple[Receiver, ...]:
     """Return the ends at which a connection may arrive first on the way of an entry."""
     first = entry.points[0] if entry.points else None
@@ -262,7 +240,7 @@ def receive(workload: Workload, world: World, port: Known = None, transport: str
 def _receive_at(address: str | None, workload: Workload, world: World, port: Known, transport: str) -> Receiver:
     values: dict[Attribute, Known] = {DESTINATION_DOMAIN: None}
     if isinstance(port, int):
-        values[PORT_NAME] = _port_names(workload, port, transport)
+        values[PORT_NAME] = port_names(workload, port, transport)
     if address is not None:
         values[DESTINATION_ADDRESS] = address
     if workload.host_network or not workload.is_pod:
@@ -280,176 +258,7 @@ def _node_at(address: str, world: World) -> str | None:
     return next((labels_text(node.labels) for node in world.nodes.values() if address in node.addresses), None)
 
 
-def _port_names(workload: Workload, port: int, transport: str) -> Known:
+def port_names(workload: Workload, port: int, transport: str) -> Known:
+    """Return the names that a workload gives a port."""
     names = {declared.name for declared in workload.ports if (declared.number, declared.protocol) == (port, transport)}
     return known(sorted(name for name in names if name))
-
-
-# Both
-
-
-def connections_of(
-    entry: EntryPoint, senders: Callable[[Receiver], Iterable[Sender]], question: Question, world: World
-) -> Iterator[EntryPoint]:
-    """Yield every connection on the way of an entry, with the two ends of each: ALL must be let through.
-
-    `senders` returns those who may open one to a receiver. A gateway opens one of its own to each of the pods behind
-    it; where either pods are unknown, so is what happens there.
-    """
-    for receiver in receivers_of(entry, question, world):
-        behind: list[EntryPoint] = []
-        unseen: tuple[Point, ...] = ()
-        if entry.onward is not None and receiver.workload is not None:
-            behind = list(_behind_gateway(receiver.workload, *entry.onward, question, world))
-        if entry.onward is not None and not behind:
-            unseen = (UnseenHop(_hop_start(receiver, entry), f"Service {entry.onward[0]}"),)
-        every = list(senders(receiver))
-        for sender in [sender for sender in every if share_family(sender, receiver)] or every:
-            crossed = cross_network(entry, sender, receiver)
-            yield replace(crossed, points=(*crossed.points, *unseen))
-        yield from (replace(each, guard=entry.guard) for each in behind)
-
-
-def _hop_start(receiver: Receiver, entry: EntryPoint) -> str:
-    if receiver.workload is not None:
-        return receiver.workload.key
-    return receiver.end.end if isinstance(receiver.end, UnseenHop) else entry.where
-
-
-def _behind_gateway(
-    gateway: Workload, key: str, port: int | None, question: Question, world: World
-) -> Iterator[EntryPoint]:
-    """Yield the connections from a pod of a gateway to the pods of a Service; none where no manifest has any."""
-    service = world.services.get(key)
-    if service is None:
-        return
-    for pod in (world.workloads[pod] for pod in world.pods_of(key)):
-        for number in world.target_ports(service, port, pod):
-            at = EntryPoint(f"{gateway.key} -> {pod.key}", (), {PORT: number, SERVICE: key})
-            pairs = list(product(send(gateway, world), receive(pod, world, number, transport_of(question))))
-            for sender, receiver in [pair for pair in pairs if share_family(*pair)] or pairs:
-                yield cross_network(at, sender, receiver)
-
-
-def cross_network(entry: EntryPoint, sender: Sender, receiver: Receiver) -> EntryPoint:
-    """Return an entry with the ends of the connection before the points on its way.
-
-    Where nobody knows what a connection leads to, nothing can be said of either end.
-    """
-    ends_known = (receiver.end,) if isinstance(receiver.end, UnseenHop) else (sender.end, receiver.end)
-    before: tuple[Point, ...] = tuple(end for end in ends_known if end is not None)
-    is_direct, address = entry.values.get(SERVICE) is None, entry.values.get(DESTINATION_ADDRESS)
-    vicinity = vicinity_of(sender, receiver, is_direct=is_direct, address=address)
-    values = {**entry.values, **receiver.values, **sender.values, **vicinity}
-    points = (*before, *entry.points)
-    return replace(entry, points=points, values=values, onward=None)
-
-
-def share_family(sender: Sender, receiver: Receiver) -> bool:
-    """Return whether both ends have addresses of one family, as far as they are known: else nothing connects them."""
-    packets, address = sender.values.get(PACKET_SOURCE), receiver.values.get(DESTINATION_ADDRESS)
-    return packets is None or address is None or (":" in str(packets)) == (":" in str(address))
-
-
-def vicinity_of(sender: Sender, receiver: Receiver, *, is_direct: bool, address: Known = None) -> Values:
-    """Return how near two ends are; `is_direct`: the receiver itself is called, at this address, and no Service.
-
-    A template stands for any number of pods, and nobody knows which of them calls which.
-    """
-    sending, receiving = sender.workload, receiver.workload
-    if sending is not None and receiving is not None and sending.key == receiving.key and is_direct:
-        return {} if sending.derived else {VICINITY: "itself"}
-    called = receiver.values.get(DESTINATION_ADDRESS) or address
-    packets = sender.values.get(PACKET_SOURCE)
-    is_from_node = receiving is not None and receiving.host_ip is not None and packets == receiving.host_ip
-    is_to_node = sending is not None and sending.host_ip is not None and called == sending.host_ip
-    return {VICINITY: "node" if is_from_node or is_to_node else None}
-
-
-def name_ports(entry: EntryPoint, layers: Iterable[Layer], question: Question, world: World) -> Iterator[Values]:
-    """Yield the ports that a connection may be to, each with its names, where rules look at those and none is given.
-
-    These are one port of each kind that rules tell apart, and all that have names.
-    """
-    asked = [atom for layer in layers for atom in layer.atoms(observed=True) if isinstance(atom, Is)]
-    workload = _workload_at(entry.points, world)
-    is_told = {PORT, PORT_NAME}.isdisjoint(entry.values) and any(atom.attribute == PORT_NAME for atom in asked)
-    if workload is None or not is_told:
-        yield {}
-        return
-    named: Matcher = OneOf(frozenset(port.number for port in workload.ports if port.name))
-    matchers = [atom.matcher for atom in asked if atom.attribute == PORT]
-    for port in representatives(PORT, [*matchers, named]):
-        if isinstance(port, int):
-            yield {PORT: port, PORT_NAME: _port_names(workload, port, transport_of(question))}
-
-
-def _workload_at(points: Iterable[Point], world: World) -> Workload | None:
-    """Return the workload that a connection arrives at; None where it is none, or not known."""
-    for point in points:
-        if isinstance(point, str):
-            return world.workloads[point]
-        if isinstance(point, NetworkEnd) and point.direction is Direction.INGRESS:
-            return world.workloads[point.workload]
-    return None
-
-
-# What tells pods apart
-
-
-def selectors_about(engine: Engine[Policy], world: World, receiver: Receiver, namespace: str) -> Iterator[Labelled]:
-    """Yield the selectors that tell the pods of a namespace apart, as subjects, and as peers of a receiver."""
-    for target in (target for policy in engine.network_policies for target in policy.targets):
-        match target:
-            case PodsMatching(home, selector) if home == namespace:
-                yield Labelled(selector)
-            case PodsAcross(namespaces, pods) if namespaces.matches(world.namespace(namespace).labels):
-                yield Labelled(pods)
-    if receiver.end is not None:
-        for layer in engine.program(receiver.end).layers:
-            for atom in layer.atoms(observed=True):
-                if isinstance(atom, Is) and atom.attribute == SOURCE_LABELS and isinstance(atom.matcher, Labelled):
-                    yield atom.matcher
-
-
-def unlabelled_peer(engine: Engine[Policy], world: World, points: Iterable[Point]) -> tuple[NetworkEnd, Policy] | None:
-    """Return an end whose labels nobody knows, with a policy of the other end for which they matter.
-
-    A cluster adds labels to the pods of templates, and peers may be selected by those.
-    """
-    ends_of_it = {point.direction: point for point in points if isinstance(point, NetworkEnd)}
-    for direction, end in ends_of_it.items():
-        workload = world.workloads.get(end.workload)
-        other = ends_of_it.get(Direction.INGRESS if direction is Direction.EGRESS else Direction.EGRESS)
-        if workload is None or not workload.derived or other is None:
-            continue
-        for attachment in engine.attached(other):
-            layers = engine.layers_of(attachment.policy, other.direction)
-            if any(_may_be_selected(layer, workload, direction, world) for layer in layers):
-                return end, attachment.policy
-    return None
-
-
-def _may_be_selected(layer: Layer, workload: Workload, direction: Direction, world: World) -> bool:
-    """Return whether rules of a layer look at labels that pods of a template may have or not."""
-    home, labels = (
-        (SOURCE_NAMESPACE, SOURCE_LABELS)
-        if direction is Direction.EGRESS
-        else (DESTINATION_NAMESPACE, DESTINATION_LABELS)
-    )
-    namespace = labels_text(world.namespace(workload.namespace).labels)
-
-    def settle(atom: Is | Computed) -> Predicate:
-        if not isinstance(atom, Is) or atom.attribute != home:
-            return atom
-        return ALWAYS if atom.accepts(namespace) else NEVER
-
-    rules = (rule for chain in layer.chains for rule in chain.rules(observed=False))
-    return any(
-        isinstance(atom, Is)
-        and atom.attribute == labels
-        and isinstance(atom.matcher, Labelled)
-        and atom.matcher.selector.may_match(workload.labels)
-        for rule in rules
-        for atom in atoms(rewrite(rule.when, settle))
-    )

@@ -1,38 +1,43 @@
 """The two ends of a question: who calls, and what is called.
 
-Each is a text, `kind:namespace/name`, which is how a command line, a decision table and the Python API write it:
-`ServiceAccount("shop", "web") == "sa:shop/web"`. `source_of` and `destination_of` read such texts.
+The text of an end is `kind:namespace/name`, as a command line, a decision table and `Question.of` write it:
+`str(ServiceAccount("shop", "web")) == "sa:shop/web"`. `parse_source` and `parse_destination` read such texts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import ClassVar, Self, TypeAlias
 
-from eastgate.authority.questions.codes import BAD_DESTINATION, BAD_SOURCE, QuestionError
 from eastgate.basics.diagnostics import Code
-from eastgate.ir import PolicyRef
-from eastgate.settings import Settings
+from eastgate.basics.records import dataclass
+from eastgate.cluster.points import Point
+from eastgate.cluster.question_errors import BAD_DESTINATION, BAD_SOURCE, QuestionError
+from eastgate.ir import Known, PolicyRef, Predicate
+from eastgate.ir.attributes import Attribute
+
+DEFAULT_NAMESPACE = "default"
+_MOST_TEXTS = 4096  # that are remembered
 
 
-class _Named(str):
+@dataclass(frozen=True, slots=True)
+class _Named:
     """An end that has a namespace and a name."""
 
-    __slots__ = ("name", "namespace")
-
-    kind: ClassVar[str]
     namespace: str
     name: str
 
-    def __new__(cls, namespace: str, name: str) -> Self:
-        end = super().__new__(cls, f"{cls.kind}:{namespace}/{name}")
-        end.namespace, end.name = namespace, name
-        return end
+    kind: ClassVar[str]
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
-        return type(self), (self.namespace, self.name)
+    @classmethod
+    def of_key(cls, key: str) -> Self:
+        """Return the end of `namespace/name`."""
+        namespace, _, name = key.partition("/")
+        return cls(namespace, name)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.namespace!r}, {self.name!r})"
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.namespace}/{self.name}"
 
     @property
     def key(self) -> str:
@@ -40,24 +45,16 @@ class _Named(str):
         return f"{self.namespace}/{self.name}"
 
 
-class _Plain(str):
+@dataclass(frozen=True, slots=True)
+class _Valued:
     """An end that is one value."""
 
-    __slots__ = ("value",)
-
-    prefix: ClassVar[str] = ""
     value: str
 
-    def __new__(cls, value: str) -> Self:
-        end = super().__new__(cls, f"{cls.prefix}{value}")
-        end.value = value
-        return end
+    prefix: ClassVar[str] = ""
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
-        return type(self), (self.value,)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.value!r})"
+    def __str__(self) -> str:
+        return f"{self.prefix}{self.value}"
 
 
 class ServiceAccount(_Named):
@@ -140,50 +137,84 @@ class AuthConfig(_Named):
         return PolicyRef("AuthConfig", self.namespace, self.name, "authorino.kuadrant.io")
 
 
-class Host(_Plain):
+class Host(_Valued):
     """A host that Authorino is asked about: whichever AuthConfig is for it. Without AuthConfigs, one outside."""
 
     __slots__ = ()
     prefix = "host:"
 
 
-class SpiffeId(_Plain):
+class SpiffeId(_Valued):
     """Anybody who has a SPIFFE ID, `spiffe://trust-domain/path`."""
 
     __slots__ = ()
 
 
-class CertificateName(_Plain):
+class CertificateName(_Valued):
     """Anybody whose certificate has a DNS name and no SPIFFE ID."""
 
     __slots__ = ()
     prefix = "id:"
 
 
-class Address(_Plain):
+class Address(_Valued):
     """Anybody at an IP address, without a certificate; as a destination, what is at the address."""
 
     __slots__ = ()
     prefix = "ip:"
 
 
-class Anonymous(_Plain):
+@dataclass(frozen=True, slots=True)
+class Anonymous:
     """A caller without a certificate, at an address that nobody knows."""
 
-    __slots__ = ()
+    def __str__(self) -> str:
+        return "anonymous"
 
 
-class UnknownCaller(_Plain):
+@dataclass(frozen=True, slots=True)
+class UnknownCaller:
     """A caller of whom nothing is known, not even that it has no certificate: allowed is what every caller may."""
 
-    __slots__ = ()
+    def __str__(self) -> str:
+        return "unknown"
 
 
-ANONYMOUS = Anonymous("anonymous")
-UNKNOWN_CALLER = UnknownCaller("unknown")
+ANONYMOUS = Anonymous()
+UNKNOWN_CALLER = UnknownCaller()
+
+Values: TypeAlias = Mapping[Attribute, Known]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntryPoint:
+    """Points where requests arrive, and the attributes that follow from arriving there.
+
+    Every other destination leads to some of these; a proxy that knows where its request goes names one itself.
+    `hides_http`: nothing on the way sees HTTP, whatever a question says of it. `onward`: the Service that a gateway on
+    the way calls, and the port there. `condition` returns the condition that requests which arrive here meet, and is
+    part of what is known of them. `guard` returns it for those who ask which requests arrive here.
+    """
+
+    where: str
+    points: tuple[Point, ...]
+    values: Values
+    hides_http: bool = False
+    onward: tuple[str, int | None] | None = None
+    condition: Callable[[], Predicate | None] | None = None
+    guard: Callable[[], Predicate | None] | None = None
+
+    def __str__(self) -> str:
+        return self.where
+
+    @property
+    def within(self) -> Predicate | None:
+        """Return the condition that requests which arrive here meet; None if it is unknown."""
+        return None if self.condition is None else self.condition()
+
 
 Source: TypeAlias = ServiceAccount | Pod | SpiffeId | CertificateName | Address | Anonymous | UnknownCaller
-Destination: TypeAlias = Pod | Service | Gateway | Route | Backend | AuthConfig | Host | Address
+Destination: TypeAlias = Pod | Service | Gateway | Route | Backend | AuthConfig | Host | Address | EntryPoint
 
 _DESTINATIONS: dict[str, type[Pod | Service | Gateway | Route | Backend | AuthConfig]] = {
     end.kind: end
@@ -191,7 +222,6 @@ _DESTINATIONS: dict[str, type[Pod | Service | Gateway | Route | Backend | AuthCo
 }
 WORKLOADS: dict[str, type[Pod]] = {end.kind: end for end in (Pod, DeploymentPods, StatefulSetPods, DaemonSetPods)}
 NAMESPACED = frozenset({ServiceAccount.kind, *_DESTINATIONS})
-_DEFAULT_NAMESPACE = Settings().namespace
 _ALIASES: dict[str, str] = {
     "svc": "service",
     "services": "service",
@@ -221,17 +251,19 @@ def canonical(text: str) -> str:
     return f"{kind}:{rest}" if slash and kind in NAMESPACED else text
 
 
-def source_of(text: str, settings: Settings, *, in_namespace: bool = False) -> Source:
+@lru_cache(_MOST_TEXTS)
+def parse_source(text: str, namespace: str = DEFAULT_NAMESPACE, *, is_given: bool = False) -> Source:
     """Read who calls. Raises QuestionError where that is nobody.
 
-    `in_namespace`: the namespace of the settings was given with the question, so that accounts without one have it.
+    `namespace` is that of ends without one. An account needs its own, unless another namespace than the usual one, or
+    one that `is_given` with the question, is chosen: with a misspelt name it would be an account as good as any.
     """
     text = canonical(text)
     kind, _, rest = text.partition(":")
     match kind:
-        case "anonymous" if text == ANONYMOUS:
+        case "anonymous" if text == kind:
             return ANONYMOUS
-        case "unknown" if text == UNKNOWN_CALLER:
+        case "unknown" if text == kind:
             return UNKNOWN_CALLER
         case "spiffe" if text.startswith("spiffe://"):
             return SpiffeId(text)
@@ -240,9 +272,10 @@ def source_of(text: str, settings: Settings, *, in_namespace: bool = False) -> S
         case "ip" if text != kind:
             return Address(rest)
         case "sa" if text != kind:
-            return ServiceAccount(*_namespaced(text, BAD_SOURCE, settings, in_namespace=in_namespace))
+            home = namespace if is_given or namespace != DEFAULT_NAMESPACE else ""
+            return ServiceAccount(*_namespaced(text, BAD_SOURCE, home))
         case _ if kind in WORKLOADS and text != kind:
-            return WORKLOADS[kind](*_namespaced(text, BAD_SOURCE, settings))
+            return WORKLOADS[kind](*_namespaced(text, BAD_SOURCE, namespace))
     raise QuestionError(
         BAD_SOURCE,
         f"`{text}` is not a source",
@@ -251,8 +284,9 @@ def source_of(text: str, settings: Settings, *, in_namespace: bool = False) -> S
     )
 
 
-def destination_of(text: str, settings: Settings) -> Destination:
-    """Read what is called. Raises QuestionError where that is nothing."""
+@lru_cache(_MOST_TEXTS)
+def parse_destination(text: str, namespace: str = DEFAULT_NAMESPACE) -> Destination:
+    """Read what is called; `namespace` is that of ends without one. Raises QuestionError where that is nothing."""
     text = canonical(text)
     if text.startswith(Address.prefix):
         return Address(text.removeprefix(Address.prefix))
@@ -266,19 +300,15 @@ def destination_of(text: str, settings: Settings) -> Destination:
             "write pod:, deployment:, service:, gateway:, route:, backend: or authconfig:, and <namespace>/<name>, "
             "host:<host>, or ip:<address>",
         )
-    return end(*_namespaced(text, BAD_DESTINATION, settings))
+    return end(*_namespaced(text, BAD_DESTINATION, namespace))
 
 
-def _namespaced(text: str, code: Code, settings: Settings, *, in_namespace: bool = False) -> tuple[str, str]:
-    """Split `kind:namespace/name`; the namespace of `kind:name` is that of the settings.
-
-    An account needs a namespace that somebody gave: with a misspelt name it would be an account as good as any.
-    """
+def _namespaced(text: str, code: Code, default: str) -> tuple[str, str]:
+    """Split `kind:namespace/name`, of which the namespace may be left out if there is a default."""
     kind, _, rest = text.partition(":")
     namespace, slash, name = rest.partition("/")
-    in_namespace = in_namespace or settings.namespace != _DEFAULT_NAMESPACE
-    if not slash and (kind != ServiceAccount.kind or in_namespace):
-        namespace, name = settings.namespace, rest
+    if not slash and default:
+        namespace, name = default, rest
     if not namespace or not name or "/" in name:
         way_out = f"write {kind}:<namespace>/<name>" + ("" if slash else ", or give the namespace with -n")
         raise QuestionError(code, f"`{text}` names no {kind}", way_out)

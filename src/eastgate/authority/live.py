@@ -1,0 +1,111 @@
+"""Requests that are waiting: where they arrive, to be decided there with the answers that authorizers give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import field
+
+from eastgate.authority.deciding import Decider
+from eastgate.authority.decisions import Decision
+from eastgate.authority.point_programs import Decided, PointPrograms, unlabelled
+from eastgate.authority.questions import (
+    Arrival,
+    EntryPoint,
+    Question,
+    Values,
+    message_values,
+    request_values,
+    without_http,
+)
+from eastgate.basics.records import dataclass
+from eastgate.ir import Known, LiveAnswers, Request
+from eastgate.ir.attributes import IDENTITY, PORT, Attribute
+
+
+@dataclass(frozen=True, slots=True)
+class LiveQuestion:
+    """A question about a request that is waiting, and what is known of it beside.
+
+    `values` are more known attributes. Attributes of `unknown` are unknown, whatever the question says. A header that
+    the question does not have is absent if `shown_headers` has its name (None: every name), else unknown.
+    """
+
+    question: Question
+    values: Values = field(default_factory=dict)
+    unknown: frozenset[Attribute] = frozenset()
+    shown_headers: frozenset[str] | None = None
+
+    def leave_out_others(self, values: dict[Attribute, Known], attributes: Iterable[Attribute]) -> None:
+        """Set to absent those of these headers and parameters that the request certainly does not have."""
+        for attribute in attributes:
+            known = self._shows(attribute.key) if attribute.is_header else self.question.path is not None
+            if known and attribute not in values and attribute not in self.unknown:
+                values[attribute] = None
+
+    def _shows(self, name: str) -> bool:
+        return self.shown_headers is None or name in self.shown_headers
+
+
+class LiveArrivals:
+    """Where a request that is waiting arrives, and what is known of it there.
+
+    It can be decided again and again, with more answers and with other messages, until something changes.
+    """
+
+    __slots__ = ("_arrivals", "_decider", "_live", "_version")
+
+    def __init__(self, decider: Decider, live: LiveQuestion) -> None:
+        self._decider = decider
+        self._live = live
+        self._version = decider.version
+        self._arrivals = tuple(self._arrive())
+
+    def _arrive(self) -> Iterator[tuple[EntryPoint, PointPrograms, dict[Attribute, Known]]]:
+        """Yield each place with what is known of a request there. Raises QuestionError where it cannot be told."""
+        live, decider, question = self._live, self._decider, self._live.question
+        given = {**request_values(question), **live.values}
+        shared = {name: value for name, value in given.items() if name not in live.unknown}
+        live.leave_out_others(shared, decider.routed_by)
+        callers = decider.callers(question)
+        for entry in decider.entries(question, shared):
+            at = decider.at(entry.points)
+            for caller in callers:
+                values = {**shared, **caller, **entry.values}
+                live.leave_out_others(values, at.fields)
+                at.complete(values, question)
+                if PORT not in values and PORT not in at.looked_at:
+                    values[PORT] = None  # whatever it is, and what is known is decided faster
+                yield entry, at, values
+
+    @property
+    def is_current(self) -> bool:
+        """Tell whether nothing has changed since."""
+        return self._version == self._decider.engine.version
+
+    @property
+    def looked_at(self) -> frozenset[Attribute]:
+        """Return the attributes that can change what is enforced there."""
+        return frozenset[Attribute]().union(*(at.looked_at for _, at, _ in self._arrivals))
+
+    def decide(self, answers: LiveAnswers, message: Question | None = None) -> Decision:
+        """Return what is enforced, with the answers that authorizers gave. Raises Pending where one is missing.
+
+        `message` is the question with one of several messages. Raises QuestionError where it cannot be told which
+        policies apply.
+        """
+        question, more = (self._live.question, {}) if message is None else (message, message_values(message))
+        decided: list[Decided] = []
+        for entry, at, known in self._arrivals:
+            if at.uncertain is not None:
+                raise unlabelled(*at.uncertain)
+            values = {**known, **more} if more else known
+            request = without_http(values) if entry.hides_http else Request(values, question.external_auth)
+            asks = at.asks and not entry.hides_http
+            joined = answers.joined_to(request, at.authorizers) if asks else request
+            is_asked = IDENTITY in values or IDENTITY in at.looked_at  # else what is known is decided faster
+            program, verdict = at.find(joined if is_asked else joined.with_value(IDENTITY, None))
+            settled = answers.settled(joined) if asks else request
+            decided.append(Decided(Arrival(entry, settled), at, program, verdict))
+            if not verdict & 1:
+                break  # nobody else is asked
+        return self._decider.answer(question, decided)

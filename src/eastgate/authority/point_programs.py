@@ -1,0 +1,200 @@
+"""The programs that decide at the points on a way, and what they need to know of a request there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from eastgate.authority.questions import LABELS_UNKNOWN, Arrival, EntryPoint, Question, QuestionError, without_http
+from eastgate.authority.questions.derived import derive_values, derived_among
+from eastgate.cluster import World
+from eastgate.cluster.points import NetworkEnd, Point
+from eastgate.dialects import Policy
+from eastgate.engine.compiled import Program, VerdictNumber, compile_layers
+from eastgate.engine.engine import Engine
+from eastgate.engine.verdicts import PASSED
+from eastgate.ir import (
+    UNOPPOSED,
+    AskAll,
+    Authorizer,
+    Derivation,
+    Doubtful,
+    Known,
+    Layer,
+    Outcome,
+    Request,
+    ask_authorizers,
+    authorizers_in,
+    in_force,
+)
+from eastgate.ir.attributes import Attribute
+
+_MOST_POINTS = 65_536  # sequences of points, that are remembered
+
+
+class PointPrograms:
+    """The programs of points, one for each in path order, of which ALL must allow.
+
+    `looked_at` are the attributes that can change what they decide. `asks`: the answer of an authorizer can, be it one
+    that we run (`authorizers`) or not. `uncertain`: a policy that may target a point, or not.
+    """
+
+    __slots__ = (
+        "asks",
+        "authorizers",
+        "derivations",
+        "derived",
+        "doubtful",
+        "fields",
+        "layers",
+        "looked_at",
+        "looks_at_http",
+        "points",
+        "programs",
+        "uncertain",
+    )
+
+    def __init__(
+        self,
+        points: tuple[Point, ...],
+        programs: tuple[Program, ...],
+        uncertain: tuple[Point, Policy] | None = None,
+    ) -> None:
+        self.points = points
+        self.programs = programs
+        self.uncertain = uncertain
+        self.layers = tuple(layer for program in programs for layer in program.layers)
+        self.looked_at = looked_at_by(self.layers)
+        self.looks_at_http = any(attribute.needs_http for attribute in self.looked_at)
+        self.fields = tuple(attribute for attribute in self.looked_at if attribute.is_field)
+        self.derived = derived_among(self.looked_at)
+        self.derivations = derivations_of(self.layers)
+        self.doubtful = tuple(each for each in self.derivations if isinstance(each, Doubtful))
+        self.authorizers: Mapping[str, Authorizer] = authorizers_in(self.layers)
+        chains = (chain for layer in self.layers for chain in layer.chains)
+        self.asks = any(isinstance(stage, AskAll) for chain in chains for stage in chain.stages)
+
+    def in_force(self) -> PointPrograms:
+        """Return one program for all points, as if their audited policies were in force."""
+        return self.narrowed(in_force(self.layers))
+
+    def narrowed(self, layers: tuple[Layer, ...]) -> PointPrograms:
+        """Return one program for all points, of some layers."""
+        return PointPrograms(self.points, (compile_layers(layers),), self.uncertain)
+
+    def find(self, request: Request) -> tuple[Program | None, VerdictNumber]:
+        """Return the program that decides a request, and its verdict: a denial, or the last acceptance."""
+        deciding: tuple[Program | None, VerdictNumber] = (None, PASSED)
+        for program in self.programs:
+            verdict = program.finder.find(request)
+            if not verdict & 1:
+                return program, verdict
+            if verdict != PASSED:
+                deciding = program, verdict
+        return deciding
+
+    def decide(self, arrival: Arrival) -> Decided:
+        """Decide about a request that arrives at these points."""
+        return Decided(arrival, self, *self.find(arrival.request))
+
+    # Requests
+
+    def complete(self, values: dict[Attribute, Known], question: Question) -> None:
+        """Add what is worked out of the rest, where something here looks at it."""
+        if self.derived:
+            values.update(derive_values(question, self.derived))
+        for derivation in self.derivations:
+            values.update(derivation.derive(values, question.raw))
+
+    def arrival(self, entry: EntryPoint, values: dict[Attribute, Known], question: Question) -> Arrival:
+        """Return the request of which these values are known, with all that follows from them here."""
+        if entry.hides_http:
+            self.complete(values, question)
+            return Arrival(entry, without_http(values))
+        if self.fields:
+            leave_out_others(values, question, self.fields)
+        if self.derived or self.derivations:
+            self.complete(values, question)
+        within = entry.condition() if entry.condition is not None and self.looks_at_http else None
+        request = Request(values, question.external_auth, within=within)
+        return Arrival(entry, ask_authorizers(request, question.raw, self.authorizers) if self.authorizers else request)
+
+    def arrivals(self, entry: EntryPoint, values: dict[Attribute, Known], question: Question) -> list[Arrival]:
+        """Return the request of which these values are known, and one for each thing that may be otherwise."""
+        if not self.doubtful:
+            return [self.arrival(entry, values, question)]
+        others = [each.otherwise(values) for each in self.doubtful]
+        cases = [values, *({**values, **other[0]} for other in others if other is not None)]
+        return [self.arrival(entry, case, question) for case in cases]
+
+
+class Decided(NamedTuple):
+    """What is decided about an arrival `at` its points: the program that decides, and the number of its verdict."""
+
+    arrival: Arrival
+    at: PointPrograms
+    program: Program | None
+    verdict: VerdictNumber
+
+    @property
+    def allowed(self) -> bool:
+        """Return whether it is allowed."""
+        return self.verdict & 1 == 1
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return the outcome of the layer that decided."""
+        return UNOPPOSED if self.program is None else self.program.outcome(self.verdict)
+
+
+class ProgramIndex:
+    """Finds the programs of points, and remembers them until something changes."""
+
+    def __init__(self, engine: Engine[Policy], world: World) -> None:
+        self._engine = engine
+        self._world = world
+        self._known: dict[tuple[Point, ...], PointPrograms] = {}
+
+    def at(self, points: tuple[Point, ...]) -> PointPrograms:
+        """Return the programs of points."""
+        found = self._known.get(points)
+        if found is None:
+            if len(self._known) >= _MOST_POINTS:
+                self._known.clear()
+            programs = tuple(map(self._engine.program, points))
+            found = self._known[points] = PointPrograms(points, programs, self._uncertain(points))
+        return found
+
+    def _uncertain(self, points: Sequence[Point]) -> tuple[Point, Policy] | None:
+        """Return a point with a policy that may target it, or not."""
+        uncertain = ((point, self._engine.uncertain(point)) for point in points)
+        found = next(((point, policies[0]) for point, policies in uncertain if policies), None)
+        if found is not None or not any(isinstance(point, NetworkEnd) for point in points):
+            return found
+        from eastgate.authority.questions.labels import unlabelled_peer  # many have no such policies
+
+        return unlabelled_peer(self._engine, self._world, points)
+
+
+def looked_at_by(layers: Iterable[Layer]) -> frozenset[Attribute]:
+    """Return the attributes that can change what layers decide."""
+    return frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
+
+
+def derivations_of(layers: Iterable[Layer]) -> tuple[Derivation, ...]:
+    """Return what layers work out of the rest of a request."""
+    return tuple(dict.fromkeys(derivation for layer in layers for derivation in layer.derivations))
+
+
+def leave_out_others(values: dict[Attribute, Known], question: Question, looked_at: Iterable[Attribute]) -> None:
+    """Say of headers, and of parameters of the query, that those are all which the question gives, if it gives any."""
+    for attribute in looked_at:
+        given = question.headers if attribute.is_header else question.path
+        if given is not None and attribute not in values:
+            values[attribute] = None
+
+
+def unlabelled(point: Point, policy: Policy) -> QuestionError:
+    """Return the error for a policy that may target a point, or not."""
+    message = f"{policy.ref} selects by a label that a cluster adds to pods, and {point} is derived from a template"
+    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.location})")
