@@ -13,6 +13,7 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.cluster.unread import Handling, Plane, Standing, Unconsidered, could_change, standing
+from eastgate.dialects import HOSTS
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.engine.trace import Trace, trace
@@ -397,7 +398,7 @@ DEAD_ENDS: dict[str | None, str] = {
     ),
     Unroutable.BACKEND_NOT_DECLARED: "the route refers to a backend that no manifest declares",
     Unroutable.UNSUPPORTED_FILTER: "the route has a filter that Eastgate does not know, and that may refuse requests",
-    Unroutable.NO_AUTH_CONFIG: "no AuthConfig is for the host",
+    Unroutable.NO_HOST_POLICY: f"no {HOSTS.kind} is for the host",
 }
 
 UNASKED: dict[str | None, str] = {

@@ -72,7 +72,7 @@ class DoubtReason(enum.StrEnum):
     NETWORK = "networkChanged"  # connections other than TCP to pods
     DERIVED = "derivedOtherwise"  # proxies accept other tokens, or have other addresses
     LABELS = "labelsUnknown"  # a policy selects by labels that only a cluster adds
-    HOST = "hostChanged"  # Authorino may decide otherwise about a host
+    HOST = "hostChanged"  # a policy for a host may decide otherwise
     TIME = "outOfTime"  # there was no time to compare the rest
 
 

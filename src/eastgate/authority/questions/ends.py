@@ -10,6 +10,7 @@ from typing import ClassVar, Self, TypeAlias
 
 from eastgate.authority.questions.codes import BAD_DESTINATION, BAD_SOURCE, QuestionError
 from eastgate.basics.diagnostics import Code
+from eastgate.dialects import HOSTS
 from eastgate.ir import PolicyRef
 from eastgate.settings import Settings
 
@@ -129,19 +130,19 @@ class Backend(_Named):
 
 
 class AuthConfig(_Named):
-    """An AuthConfig, for requests to the host of the question, or to its only host."""
+    """A policy for hosts, for requests to the host of the question, or to its only host."""
 
     __slots__ = ()
-    kind = "authconfig"
+    kind = HOSTS.kind.lower()
 
     @property
     def ref(self) -> PolicyRef:
         """Return the name of the policy."""
-        return PolicyRef("AuthConfig", self.namespace, self.name, "authorino.kuadrant.io")
+        return HOSTS.ref(self.namespace, self.name)
 
 
 class Host(_Plain):
-    """A host that Authorino is asked about: whichever AuthConfig is for it. Without AuthConfigs, one outside."""
+    """A host that policies are for: whichever has it decides. Without such policies, a host outside."""
 
     __slots__ = ()
     prefix = "host:"

@@ -35,7 +35,7 @@ from eastgate.ir import (
     Stage,
     Unroutable,
 )
-from eastgate.ir.attributes import AUTH_CONFIG
+from eastgate.ir.attributes import HOST_POLICY
 
 
 def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
@@ -45,7 +45,7 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     links = link_hosts(policies.values(), scene.settings)
     linked = links.find(host) if host is not None else None
     if linked is None:  # nobody has it
-        return [Layer(AT_HOST, Chain((AllowAny(Unroutable.NO_AUTH_CONFIG, (), Refusal.NOT_FOUND),)))]
+        return [Layer(AT_HOST, Chain((AllowAny(Unroutable.NO_HOST_POLICY, (), Refusal.NOT_FOUND),)))]
     chosen = links.by_host[linked]
     others = tuple(ref for ref in policies if ref != chosen.ref)
     stages: list[Stage] = [_linked(chosen, linked)]
@@ -58,7 +58,7 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
 
 def _linked(chosen: Policy, host: str) -> Deny:
     """Refuse requests that are about an AuthConfig which does not have the host."""
-    another = And((Is(AUTH_CONFIG, Present()), Not(Is(AUTH_CONFIG, OneOf(frozenset({chosen.key}))))))
+    another = And((Is(HOST_POLICY, Present()), Not(Is(HOST_POLICY, OneOf(frozenset({chosen.key}))))))
     span = chosen.host_spans[chosen.hosts.index(host)]
     origin = Origin(chosen.ref, 0, span, derived=LinkedElsewhere(host))
     return Deny(StageName.LINKED, (Rule(another, origin),), Refusal.NOT_FOUND)
