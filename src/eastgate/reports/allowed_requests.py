@@ -51,7 +51,7 @@ from eastgate.ir.attributes import (
     Attribute,
     AttributeKind,
 )
-from eastgate.ir.symbolic.callers import CallerCells
+from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.ir.symbolic.cells import OTHER
 from eastgate.ir.symbolic.listing import TooManyEntries, in_sequence
 from eastgate.ir.symbolic.partial import ArmIndex, Facts, residual

@@ -13,7 +13,6 @@ from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant.authconfigs.linking import link_hosts
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.dialects.kuadrant.authconfigs.provenance import AT_HOST, LinkedElsewhere, LinkedHost, StageName
-from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.ir import (
     ALWAYS,
     AllowAny,
@@ -65,13 +64,6 @@ def _linked(chosen: Policy, host: str) -> Deny:
 
 
 def _ask(policy: Policy, scene: Scene) -> Ask:
-    from eastgate.dialects.kuadrant.authorino.authorizer import (  # only where there is an AuthConfig
-        SchemeAuthorizer,
-        services_in,
-        takes_any_spelling,
-    )
+    from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer, services_of  # only with an AuthConfig
 
-    compat = scene.settings.section(KuadrantSettings).authorino_compat
-    lenient = takes_any_spelling(scene.settings)
-    services = services_in(scene.world, scene.keys, authorino_compat=compat, any_spelling=lenient, live=scene.live)
-    return Ask(Rule(ALWAYS, policy.origin), str(policy.ref), SchemeAuthorizer(policy.scheme, services))
+    return Ask(Rule(ALWAYS, policy.origin), str(policy.ref), SchemeAuthorizer(policy.scheme, services_of(scene)))
