@@ -16,7 +16,7 @@ from eastgate.ir.symbolic.callers import (
     IdentityCell,
     OtherIdentities,
 )
-from eastgate.reach.differences import AuthorityComparison, VerdictDifference
+from eastgate.reach.comparison import AuthorityComparison, VerdictDifference
 
 
 def assume(comparison: AuthorityComparison, assumed: Container[Assumption], trust_domain: str) -> AuthorityComparison:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from eastgate.dialects import HOSTS
-from eastgate.reach.differences import DoubtReason
+from eastgate.reach.comparison import DoubtReason
 from eastgate.reach.endings import Spelling
 from eastgate.reports.diff.model import (
     SPELLINGS,

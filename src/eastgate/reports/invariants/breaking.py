@@ -24,16 +24,9 @@ from eastgate.ir.symbolic.simplify import both
 from eastgate.ir.symbolic.truth import truth
 from eastgate.ir.symbolic.witnesses import GaveUp, pick_values
 from eastgate.reach.caller_sets import CallerSet
+from eastgate.reach.comparison import AuthorityComparison, ComparisonDoubt, DoubtReason, VerdictDifference
 from eastgate.reach.destinations import Destination, Entrance
-from eastgate.reach.differences import (
-    AuthorityComparison,
-    ComparisonDoubt,
-    DoubtReason,
-    VerdictDifference,
-    compare_pairs,
-    has_shared_server_or_tokens,
-    pair_some_workloads,
-)
+from eastgate.reach.differences import compare_pairs, has_shared_server_or_tokens, pair_some_workloads
 from eastgate.reach.endings import OPEN, Spelling
 from eastgate.reach.pairing import Pair, differing_objects, go_on
 from eastgate.reach.reachability import Reachability
@@ -43,8 +36,9 @@ from eastgate.reports.invariants.covering import Covered, OwnAccess, cover_desti
 from eastgate.reports.invariants.future import ImaginedPod, imagine
 from eastgate.reports.invariants.labels import TooManyLabellings
 from eastgate.reports.invariants.model import Statement
-from eastgate.reports.invariants.proving import Counterexample, StatementProof, StatementStanding, prove
+from eastgate.reports.invariants.proving import StatementProof, prove
 from eastgate.reports.invariants.requests import requests_at
+from eastgate.reports.invariants.standings import Counterexample, StatementStanding
 
 _ABOUT_NO_PODS = (NamedPoint, HostNamed, RulesOfGateway, RulesOfRoute)
 _IN_A_NAMESPACE = (PodsMatching, PodNamed, PodsOfAccount, PodsOfService, PodsOwnedBy)
