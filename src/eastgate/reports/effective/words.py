@@ -23,7 +23,8 @@ from eastgate.ir.symbolic.callers import CallerCell, CallerKind
 from eastgate.ir.symbolic.simplify import both
 from eastgate.reach.callers import CallerEntry, entry_of
 from eastgate.reach.requests import EffectiveMessage
-from eastgate.reports.conditions import condition_text, is_list, values_text
+from eastgate.reports.conditions import condition_text
+from eastgate.reports.connections import is_list, values_text
 from eastgate.settings import Settings
 
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]

@@ -26,7 +26,7 @@ from eastgate.reach.destinations import Entrance
 from eastgate.reach.endings import Branch
 from eastgate.reach.network import FromOwnNode, NothingInTheWay, network_reach
 from eastgate.reach.reachability import Answer
-from eastgate.reports.conditions import selector_text
+from eastgate.reports.connections import selector_text
 from eastgate.reports.graph.build import Survey, without_rules
 from eastgate.reports.graph.conditions import narrow, within
 from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind, ReachVerdict

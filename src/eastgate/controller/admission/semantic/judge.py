@@ -35,7 +35,7 @@ from eastgate.reach.differences import compare_pairs, pair_authorities
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.document import content_of
 from eastgate.reports.diff.run import report_of
-from eastgate.reports.invariants.breaking import BreachHunt, changed_targets, named_callers
+from eastgate.reports.invariants.breaking import BreachHunt, named_callers
 from eastgate.reports.invariants.objects import (
     GROUP,
     InvariantError,
@@ -45,6 +45,7 @@ from eastgate.reports.invariants.objects import (
     read_invariant,
 )
 from eastgate.reports.invariants.proving import prove
+from eastgate.reports.invariants.selecting import changed_targets
 from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
 from eastgate.reports.invariants.standings import StatementStanding
 
