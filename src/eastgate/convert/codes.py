@@ -61,6 +61,8 @@ WIDER = Code(
 )
 
 
+# Istio
+
 SELECTOR = Code(
     "EG7101",
     "Istio cannot select these pods",
@@ -122,6 +124,8 @@ NOT_HTTP = Code(
     Severity.WARNING,
 )
 
+# AccessPolicy
+
 BASE_PROTOCOL = Code(
     "EG7301",
     "what calling a tool needs beside",
@@ -153,6 +157,8 @@ GRANT = Code(
     Severity.WARNING,
 )
 
+
+# Linkerd
 
 DEFAULT_OPEN = Code(
     "EG7401",
@@ -203,6 +209,8 @@ OTHER_PORTS = Code(
     Severity.WARNING,
 )
 
+
+# From Istio, some also to it
 
 AUTHENTICATION = Code(
     "EG7501",

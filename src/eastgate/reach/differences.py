@@ -310,6 +310,9 @@ def _name(pair: Pair) -> str:
     return f"{pair.kind}:{pair.members[0]}"
 
 
+# Spellings
+
+
 def _shares_server(entrance: Entrance) -> bool:
     """Tell whether passages that decide otherwise lead to one server, so that an encoded slash may take any of them."""
     layers: dict[tuple[str, ...], tuple[int, ...]] = {}
@@ -353,6 +356,9 @@ def _impossible(spelling: Spelling, entrances: tuple[Entrance, Entrance]) -> Ite
         exact = {text for text in exact if DECODED.isdisjoint(text) and "%" not in text}
     if exact:
         yield Is(attribute, OneOf(frozenset(exact)))
+
+
+# Authorizers
 
 
 def _schemes(old: Authority, new: Authority, pairing: Pairing) -> tuple[frozenset[str], list[object]]:

@@ -184,6 +184,9 @@ def _alternatives(parts: Sequence[Predicate]) -> str:
     return joint.join(map(_text, parts)) or "never"
 
 
+# HTTP
+
+
 def _requests(parts: list[Predicate]) -> list[str]:
     """Render methods and paths: `GET /cart* except /cart/admin`."""
     method = take(parts, lambda part: is_list(part, METHOD))
@@ -211,6 +214,9 @@ def _is_path(part: Predicate) -> bool:
     if not isinstance(part, Is) or part.attribute.kind is not AttributeKind.PATH:
         return False
     return isinstance(part.matcher, OneOf | Prefix | Suffix)
+
+
+# All else
 
 
 def _part_text(part: Predicate) -> str:
