@@ -477,7 +477,7 @@ def _spelling(path: str) -> Values:
 
 def _asked_host(question: Question, to: ends.AuthConfig, hosts: HostIndex) -> str:
     """Return the host of a question to a policy, or else its only host. Raises QuestionError where it has more."""
-    own = hosts.hosts_of(to.ref)
+    own = hosts.hosts_of(HOSTS.ref(to.namespace, to.name))
     if own is None:
         raise _not_declared(HOSTS.kind, to.key, {f"{ref.namespace}/{ref.name}": ref for ref in hosts.host_refs})
     if question.host is not None:

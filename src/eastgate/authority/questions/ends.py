@@ -10,8 +10,6 @@ from typing import ClassVar, Self, TypeAlias
 
 from eastgate.authority.questions.codes import BAD_DESTINATION, BAD_SOURCE, QuestionError
 from eastgate.basics.diagnostics import Code
-from eastgate.dialects import HOSTS
-from eastgate.ir import PolicyRef
 from eastgate.settings import Settings
 
 
@@ -133,12 +131,7 @@ class AuthConfig(_Named):
     """A policy for hosts, for requests to the host of the question, or to its only host."""
 
     __slots__ = ()
-    kind = HOSTS.kind.lower()
-
-    @property
-    def ref(self) -> PolicyRef:
-        """Return the name of the policy."""
-        return HOSTS.ref(self.namespace, self.name)
+    kind = "authconfig"
 
 
 class Host(_Plain):
