@@ -75,7 +75,7 @@ from eastgate.ir.attributes import (
 )
 from eastgate.ir.labels import Selector
 from eastgate.reach.destinations import Decides
-from eastgate.reach.network_verdicts import Arrival, NetworkVerdict, NetworkVerdicts, equal
+from eastgate.reach.network_verdicts import NetworkVerdict, NetworkVerdicts, ReceiverEnd, equal
 from eastgate.reach.requests import EVERY_PORT, port_classes
 
 _AT_ENDS = Placement(Site.NETWORK, "both ends")
@@ -304,7 +304,7 @@ class NetworkReach:
         stage = FirstMatch("network", tuple(steps), Effect.PASS, Refusal.CLOSED)
         return Chain((stage, *(self._outside(receivers[0], port, layers))))
 
-    def _steps_of_others(self, who: Predicate, namespace: str, arrivals: Sequence[Arrival]) -> Iterator[Step]:
+    def _steps_of_others(self, who: Predicate, namespace: str, arrivals: Sequence[ReceiverEnd]) -> Iterator[Step]:
         """Yield what happens to pods of a namespace that no manifest has: they may have any labels."""
         imagined = self._imagine(namespace, arrivals[0])
         if imagined is None and not self._connections.verdict(any_pod(namespace, self._world), arrivals).may_pass:
@@ -328,7 +328,7 @@ class NetworkReach:
         if len(allowed) < len(verdicts):
             yield _step(who, Effect.DENY, next(verdict.origin for _, verdict in verdicts if not verdict.passes))
 
-    def _imagine(self, namespace: str, arrival: Arrival) -> _ImaginedPods | None:
+    def _imagine(self, namespace: str, arrival: ReceiverEnd) -> _ImaginedPods | None:
         """Return a pod of each kind that could be in a namespace; None where there are too many."""
         key = namespace, id(arrival.program)
         if key not in self._imagined:

@@ -100,7 +100,7 @@ class _Departure:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arrival:
+class ReceiverEnd:
     """The end of a receiver, called on a port: what decides there, and the number of its kind."""
 
     receiver: Receiver
@@ -132,14 +132,14 @@ class NetworkVerdicts:
             self._engine.uncertain(NetworkEnd(key, Direction.INGRESS)) for key in self._world.workloads
         )
 
-    def arrivals(self, receivers: Iterable[Receiver], port: int, transport: str = "TCP") -> list[Arrival]:
+    def arrivals(self, receivers: Iterable[Receiver], port: int, transport: str = "TCP") -> list[ReceiverEnd]:
         return [
             self._arrival(receiver, {**receiver.values, PORT: port, TRANSPORT: transport}) for receiver in receivers
         ]
 
-    def _arrival(self, receiver: Receiver, values: Values) -> Arrival:
+    def _arrival(self, receiver: Receiver, values: Values) -> ReceiverEnd:
         program = self._engine.program(receiver.end) if isinstance(receiver.end, NetworkEnd) else None
-        return Arrival(receiver, values, program, self._kind(program, values))
+        return ReceiverEnd(receiver, values, program, self._kind(program, values))
 
     def _departure(self, sender: Sender) -> _Departure:
         departure = self._departures.get(sender)
@@ -162,7 +162,7 @@ class NetworkVerdicts:
             asked.truths[attribute, value] = truths
         return truths
 
-    def verdict(self, sender: Sender, arrivals: Sequence[Arrival]) -> NetworkVerdict:
+    def verdict(self, sender: Sender, arrivals: Sequence[ReceiverEnd]) -> NetworkVerdict:
         """Return whether the network lets a connection pass, whichever address of the receiver it is to."""
         if len(arrivals) > 1:
             arrivals = [each for each in arrivals if share_family(sender, each.receiver)] or arrivals
@@ -177,7 +177,7 @@ class NetworkVerdicts:
         ]
         return NetworkVerdict(False, denied.origin, any_of(cases))
 
-    def _verdict_at(self, sender: Sender, arrival: Arrival) -> NetworkVerdict:
+    def _verdict_at(self, sender: Sender, arrival: ReceiverEnd) -> NetworkVerdict:
         if self._has_added_labels and self._is_unlabelled(sender, arrival.receiver):
             return _DEPENDS
         departure = self._departure(sender)
