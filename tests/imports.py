@@ -1,4 +1,4 @@
-"""The import contract of packages: a table says what each may import, and nothing else exists."""
+"""The import contracts: a table says what each package may import, and nothing else exists; few name a dialect."""
 
 from __future__ import annotations
 
@@ -32,6 +32,38 @@ class PackagesContract(Contract):
         problems += [line for pair in sorted(used) if pair not in table for line in sorted(used[pair])]
         problems += [f"{package} -> {other} is in the table, and unused" for package, other in sorted(table - {*used})]
         return ContractCheck(kept=not problems, metadata={"problems": problems})
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        """List what is wrong."""
+        for problem in check.metadata["problems"]:
+            output.print_error(problem)
+
+
+class NamedContract(Contract):
+    """The packages of a family are found by a registry: only the listed importers import one of them by its name."""
+
+    type_name = "named"
+
+    family = fields.StringField()
+    shared = fields.SetField(subfield=fields.StringField())
+    importers = fields.SetField(subfield=fields.StringField())
+
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002
+        """Find the imports by name, and importers that have none."""
+        shared, importers = ({str(each) for each in set(field)} for field in (self.shared, self.importers))  # type: ignore[call-overload]
+        problems, unused = [], set(importers)
+        for package in set(_children(graph, str(self.family))) - shared:
+            home = f"{self.family}.{package}"
+            if not graph.find_children(home):
+                continue
+            for imported in (home, *graph.find_descendants(home)):
+                for importer in graph.find_modules_that_directly_import(imported):
+                    listed = {each for each in importers if f"{importer}.".startswith(f"{each}.")}
+                    unused -= listed
+                    if not listed and "." in importer:  # the root names the settings for type checkers
+                        problems.append(f"{importer} -> {imported}")
+        problems += [f"{importer} is listed, and imports none by name" for importer in sorted(unused)]
+        return ContractCheck(kept=not problems, metadata={"problems": sorted(problems)})
 
     def render_broken_contract(self, check: ContractCheck) -> None:
         """List what is wrong."""

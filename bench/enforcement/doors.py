@@ -25,7 +25,7 @@ from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
 from eastgate.envoy.config.typed import filter_, message, typed
 from eastgate.envoy.plan import ByCaller, Node, PortPlan, ProxyVerdict, Requests, plan_port
 from eastgate.envoy.server.resources import EXTENSION, LISTENER, ROUTE, XdsResource
-from eastgate.ir.symbolic.callers import CallerCells
+from eastgate.ir.symbolic.caller_cells import CallerCells
 
 __all__ = ["NODE", "bare", "connecting", "listed", "ours", "unruled"]
 

@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     from eastgate.ir import Ruling as Ruling
     from eastgate.local.mesh import LocalMesh as LocalMesh
     from eastgate.local.mesh import MeshOptions as MeshOptions
-    from eastgate.reach.differences import DoubtReason as DoubtReason
+    from eastgate.reach.comparison import DoubtReason as DoubtReason
     from eastgate.reading.jwt import DiscoveredKeys as DiscoveredKeys
     from eastgate.reading.jwt import Keys as Keys
     from eastgate.reading.jwt import KeySource as KeySource
@@ -137,9 +137,9 @@ if TYPE_CHECKING:
     from eastgate.reports.graph import Pairs as Pairs
     from eastgate.reports.graph import ReachVerdict as ReachVerdict
     from eastgate.reports.invariants.future import ImaginedPod as ImaginedPod
-    from eastgate.reports.invariants.proving import Counterexample as Counterexample
-    from eastgate.reports.invariants.proving import StatementFinding as StatementFinding
-    from eastgate.reports.invariants.proving import StatementStanding as StatementStanding
+    from eastgate.reports.invariants.standings import Counterexample as Counterexample
+    from eastgate.reports.invariants.standings import StatementFinding as StatementFinding
+    from eastgate.reports.invariants.standings import StatementStanding as StatementStanding
     from eastgate.reports.lint import Finding as Finding
     from eastgate.reports.tables import Case as Case
     from eastgate.reports.tables import Rejection as Rejection

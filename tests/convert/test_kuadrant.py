@@ -22,7 +22,7 @@ from eastgate.dialects import reads
 from eastgate.dialects.kuadrant.hosts import host_problem
 from eastgate.ir.fields import query_of
 from eastgate.ir.paths import handed_path
-from eastgate.reach.differences import AuthorityComparison, DoubtReason
+from eastgate.reach.comparison import AuthorityComparison, DoubtReason
 from eastgate.reach.hosts import host_names
 from eastgate.reading.manifests import ReadResult, read_text
 from eastgate.reports.tables import Table, read_tables

@@ -20,7 +20,7 @@ from eastgate.convert import Options, convert, gep_writing
 from eastgate.convert.model import metadata_of
 from eastgate.convert.verifying import can_verify, verify
 from eastgate.dialects import reads
-from eastgate.reach.differences import AuthorityComparison, DoubtReason
+from eastgate.reach.comparison import AuthorityComparison, DoubtReason
 from eastgate.reading.manifests import read_text
 from tests.convert.conversions import ALL_ASSUMED, Manifest, is_policy
 from tests.convert.istio_generate import meshes

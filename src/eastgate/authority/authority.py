@@ -103,6 +103,8 @@ class Authority:
             self._stances,
             dialects.is_on_network,
             self._assemble_end,
+            dialects.registered().surrounding_kinds,
+            dialects.surroundings,
         )
         self._enforcers = Enforcers(self._engine, self._world, self._settings, self.document_of)
         self._decider = Decider(self._world, self._settings, self._engine, unread, self._enforcers)

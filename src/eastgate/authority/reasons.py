@@ -5,6 +5,7 @@ from __future__ import annotations
 from eastgate.authority.decisions import Decision
 from eastgate.authority.enforcement import unenforced_text
 from eastgate.cluster.points import NetworkEnd
+from eastgate.dialects import HOSTS
 from eastgate.ir import REFUSED_HOST, REFUSED_SPELLING, Unroutable, atoms
 from eastgate.ir.paths import is_sensitive
 
@@ -17,7 +18,7 @@ DEAD_ENDS: dict[str | None, str] = {
     ),
     Unroutable.BACKEND_NOT_DECLARED: "the route refers to a backend that no manifest declares",
     Unroutable.UNSUPPORTED_FILTER: "the route has a filter that Eastgate does not know, and that may refuse requests",
-    Unroutable.NO_AUTH_CONFIG: "no AuthConfig is for the host",
+    Unroutable.NO_HOST_POLICY: f"no {HOSTS.kind} is for the host",
 }
 
 UNASKED: dict[str | None, str] = {

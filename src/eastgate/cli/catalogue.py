@@ -13,6 +13,7 @@ from eastgate.cluster import codes as world_codes
 from eastgate.cluster.unread import codes as unconsidered_codes
 from eastgate.control import codes as mesh_codes
 from eastgate.convert import codes as convert_codes
+from eastgate.convert import kuadrant_codes
 from eastgate.dialects import codes as dialect_codes
 from eastgate.dialects.linting import codes as lint_codes
 from eastgate.envoy.plan import codes as envoy_codes
@@ -37,7 +38,7 @@ def chapters() -> dict[str, tuple[ModuleType, ...]]:
         **{dialect.name: dialect.codes() for dialect in dialects.DIALECTS},
         "Lint": (lint_codes, *(module for dialect in dialects.DIALECTS for module in dialect.lint().codes)),
         "Diff": (diff_codes,),
-        "Convert": (convert_codes,),
+        "Convert": (convert_codes, kuadrant_codes),
         "Enforcement": (envoy_codes, mesh_codes),
     }
 

@@ -9,6 +9,7 @@ import click
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.reading import ManifestError, read_manifests
+from eastgate.cluster.ends import AuthConfig, Host
 from eastgate.reading.manifests import Kustomized
 
 if TYPE_CHECKING:
@@ -28,16 +29,16 @@ def sources(context: click.Context, _parameter: click.Parameter, incomplete: str
 
 
 def destinations(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete Pods, Services, Gateways, Backends and AuthConfigs of the manifests, and their hosts."""
+    """Complete Pods, Services, Gateways, Backends and policies for hosts of the manifests, and their hosts."""
     authority = _authority(context)
-    words: list[str] = ["pod:", "service:", "gateway:", "backend:", "authconfig:", "host:"]
+    words: list[str] = ["pod:", "service:", "gateway:", "backend:", f"{AuthConfig.kind}:", Host.prefix]
     if authority is not None:
         words += [f"pod:{pod}" for pod in sorted(authority.world.workloads)]
         words += [f"service:{service}" for service in sorted(authority.world.services)]
         words += [f"gateway:{gateway}" for gateway in sorted(authority.world.gateways)]
         words += [f"backend:{backend}" for backend in sorted(authority.world.backends)]
         refs = sorted(authority.engine.host_refs)
-        words += [f"authconfig:{ref.namespace}/{ref.name}" for ref in refs]
+        words += [f"{AuthConfig.kind}:{ref.namespace}/{ref.name}" for ref in refs]
         hosts = {host for ref in refs for host in authority.engine.hosts_of(ref) or ()}
         words += [f"host:{host}" for host in sorted(hosts) if "*" not in host]
     return matching(words, incomplete)

@@ -173,7 +173,7 @@ def controller(
         gateways=not no_gateways,
         gateway_class=not no_gateway_class,
         injection=injection,
-        linkerd_status=linkerd_status,
+        shared_status=linkerd_status,
         observation=ObservationOptions(
             debug_port, decision_log, DecisionSampling(decision_sample, decision_sample_denied), access_logs
         ),

@@ -132,7 +132,7 @@ def _verify(
     output: str,
 ) -> DiffReport:
     from eastgate.convert.verifying import can_verify, verify  # few conversions are verified
-    from eastgate.reach.differences import DoubtReason
+    from eastgate.reach.comparison import DoubtReason
     from eastgate.reports.diff import DiffReport, Unproven
     from eastgate.reports.diff.run import report_of
 

@@ -14,7 +14,7 @@ from eastgate.basics.diagnostics import Code
 from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Point
 from eastgate.cluster.question_errors import BAD_DESTINATION, BAD_SOURCE, QuestionError
-from eastgate.ir import Known, PolicyRef, Predicate
+from eastgate.ir import Known, Predicate
 from eastgate.ir.attributes import Attribute
 
 DEFAULT_NAMESPACE = "default"
@@ -126,19 +126,14 @@ class Backend(_Named):
 
 
 class AuthConfig(_Named):
-    """An AuthConfig, for requests to the host of the question, or to its only host."""
+    """A policy for hosts, for requests to the host of the question, or to its only host."""
 
     __slots__ = ()
     kind = "authconfig"
 
-    @property
-    def ref(self) -> PolicyRef:
-        """Return the name of the policy."""
-        return PolicyRef("AuthConfig", self.namespace, self.name, "authorino.kuadrant.io")
-
 
 class Host(_Valued):
-    """A host that Authorino is asked about: whichever AuthConfig is for it. Without AuthConfigs, one outside."""
+    """A host that policies are for: whichever has it decides. Without such policies, a host outside."""
 
     __slots__ = ()
     prefix = "host:"

@@ -49,6 +49,7 @@ _REVISION = "istio.io/rev"
 _MODE = "istio.io/dataplane-mode"
 _MESH_MARKS = frozenset({_INJECT, _INJECTED, _REVISION, _MODE})
 _TEMPLATES = "inject.istio.io/templates"
+INJECTION_ANNOTATIONS = frozenset({_INJECT, _INJECTED, _TEMPLATES})
 _INSTALLED = "istio"  # the label by which Istio's installers name the proxies of gateways
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, HostNamed, RouteNamed, RulesOfGateway, RulesOfRoute
-from eastgate.ir import Unroutable
+from eastgate.ir import Placement, Site, Unroutable
 
 WorkloadKey: TypeAlias = str
 """A workload by its key in the world, `namespace/name`."""
@@ -56,9 +57,10 @@ def is_rule_of(rule: RuleNamed, target: RulesOfGateway | RulesOfRoute) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DeadEnd:
-    """The end of a way that leads nowhere: every request that arrives here is refused."""
+    """The end of a way that leads nowhere: every request that arrives here is refused, `at` a gateway or elsewhere."""
 
     why: Unroutable
+    at: Placement = field(default=Placement(Site.GATEWAY, "route"), compare=False)
 
     def __str__(self) -> str:
         return str(self.why)

@@ -14,7 +14,7 @@ from eastgate.controller.replica import Replica
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.ir import PolicyRef
 from eastgate.reading.kubernetes import ApiError, JsonObject, Resource
-from eastgate.reports.invariants.proving import StatementStanding
+from eastgate.reports.invariants.standings import StatementStanding
 
 _LOG = logging.getLogger(__name__)
 

@@ -55,7 +55,7 @@ class ControllerOptions:
     `replica` is its name among all of them: that of its pod. `native` is the mesh whose own policies are written for
     those of GEP-3779, with what it is `assumed` to do. Without `webhooks`, nothing is asked of it before it is stored.
     `webhook_client_ca` is a file with the CA of API servers, `webhook_client_names` are their names in certificates.
-    With `linkerd_status`, the status of Linkerd's routes is ours to write, unless its own controller runs.
+    With `shared_status`, the status of kinds of other APIs is ours to write, unless their own controllers run.
     Without `gateways`, Gateways of its class are left alone; with `gateway_class` the class is made where none exists.
     """
 
@@ -73,5 +73,5 @@ class ControllerOptions:
     gateway_class: bool = True
     injection: InjectionOptions = field(default_factory=InjectionOptions)
     election: ElectionTimes = field(default_factory=ElectionTimes)
-    linkerd_status: bool = False
+    shared_status: bool = False
     observation: ObservationOptions = field(default_factory=ObservationOptions)

@@ -14,8 +14,8 @@ from eastgate.controller.certificates.ca_secret import CA_NAME
 from eastgate.controller.gateways.objects import OBJECT_RESOURCES
 from eastgate.controller.replica import ALSO_FOLLOWED
 from eastgate.convert.native import NativeMesh
+from eastgate.convert.native.writer import GROUPS
 from eastgate.convert.native.writer import RESOURCES as NATIVE_RESOURCES
-from eastgate.dialects.serving import Status
 from eastgate.reports.crds.kinds import served
 from eastgate.reports.invariants.objects import GROUP as INVARIANT_GROUP
 from eastgate.reports.invariants.shapes import KINDS as INVARIANT_KINDS
@@ -26,7 +26,6 @@ _LEASE: Final = "eastgate"
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _EXTENSIONS: Final = "apiextensions.k8s.io"
 _GONE: Final = frozenset({"extensions"})  # groups that are read in files, and that no supported API server has
-_MESH_GROUPS: Final = {NativeMesh.ISTIO: "security.istio.io", NativeMesh.LINKERD: "policy.linkerd.io"}
 _IRREGULAR: Final[Mapping[tuple[str, str], str]] = {
     ("consul.hashicorp.com", "ServiceIntentions"): "serviceintentions",
     ("k8s.cni.cncf.io", "MultiNetworkPolicy"): "multi-networkpolicies",
@@ -94,12 +93,14 @@ def gateway_class_rules() -> list[Rule]:
     return [_rule(GATEWAY_GROUP, ["gatewayclasses"], ["create"])]
 
 
-def linkerd_status_rules() -> list[Rule]:
-    """Return what writing the status of Linkerd's routes needs, and finding out whether Linkerd does."""
+def shared_status_rules() -> list[Rule]:
+    """Return what writing shared statuses needs, and finding out whether other controllers do."""
+    kinds = dialects.registered().policies.values()
+    shared = {(kind.group, plural_of(kind.group, kind.kind)) for kind in kinds if kind.status_lease is not None}
     return [
         _rule("coordination.k8s.io", ["leases"], ["list"]),
-        _rule(_MESH_GROUPS[NativeMesh.LINKERD], ["httproutes"], ["get"]),
-        _rule(_MESH_GROUPS[NativeMesh.LINKERD], ["httproutes/status"], ["patch"]),
+        *_rules(shared, ["get"]),
+        *_rules(((group, f"{plural}/status") for group, plural in shared), ["patch"]),
     ]
 
 
@@ -132,8 +133,8 @@ def user_rules(role: UserRole) -> list[Rule]:
 
 def native_rules(mesh: NativeMesh) -> list[Rule]:
     """Return what policies of an installed mesh need. What was written for the other mesh is deleted."""
-    own = [(each.group, each.plural) for each in NATIVE_RESOURCES if each.group == _MESH_GROUPS[mesh]]
-    others = [(each.group, each.plural) for each in NATIVE_RESOURCES if each.group != _MESH_GROUPS[mesh]]
+    own = [(each.group, each.plural) for each in NATIVE_RESOURCES if each.group == GROUPS[mesh]]
+    others = [(each.group, each.plural) for each in NATIVE_RESOURCES if each.group != GROUPS[mesh]]
     return [*_rules(own, ["create", "delete", "update"]), *_rules(others, ["delete"])]
 
 
@@ -159,11 +160,11 @@ def _followed() -> list[WatchedKind]:
 
 
 def _policies_with_status() -> set[tuple[str, str]]:
-    """Return the kinds of policies whose status is written: Linkerd's routes have a controller of their own."""
+    """Return the kinds of policies whose status is always ours to write."""
     return {
         (kind.group, plural_of(kind.group, kind.kind))
         for kind in dialects.registered().policies.values()
-        if kind.status is not None and kind.status is not Status.PARENTS
+        if kind.status is not None and kind.status_lease is None
     }
 
 

@@ -62,7 +62,7 @@ from eastgate.controller.proxies.svid_proofs import SvidProofs
 from eastgate.controller.proxies.token_reviews import TokenReviews
 from eastgate.controller.reviewing import ObservedWebhooks
 from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
-from eastgate.controller.status.linkerd import has_linkerd_controller
+from eastgate.controller.status.sharing import unwritten_groups
 from eastgate.controller.tracing import span
 from eastgate.convert.model import Options
 from eastgate.convert.native import ForeseenOutcome, NativeMesh, foresee, is_copy, is_source
@@ -207,8 +207,8 @@ class Replica:
         self.statuses = PolicyStatuses(
             self.connection, self.authority, self.objects, self.find, instance=options.replica
         )
-        if options.linkerd_status:
-            self.statuses.take_settings(mesh=None, owns_linkerd=not await has_linkerd_controller(self.connection))
+        if options.shared_status:
+            self.statuses.take_settings(mesh=None, shared_groups=await unwritten_groups(self.connection))
         await self._start_proxies()
         if options.webhooks:
             await self._start_webhooks()

@@ -10,8 +10,13 @@ from eastgate.ir import Is, Predicate, Prefix, conjuncts
 from eastgate.ir.attributes import IDENTITY
 from eastgate.ir.service_accounts import account_of
 from eastgate.ir.spiffe import SCHEME, trust_domain_of
-from eastgate.ir.symbolic.callers import AccountsIn, CallerCell, IdentityCell, OtherIdentities
-from eastgate.reach.differences import AuthorityComparison, VerdictDifference
+from eastgate.ir.symbolic.callers import (
+    AccountsIn,
+    CallerCell,
+    IdentityCell,
+    OtherIdentities,
+)
+from eastgate.reach.comparison import AuthorityComparison, VerdictDifference
 
 
 def assume(comparison: AuthorityComparison, assumed: Container[Assumption], trust_domain: str) -> AuthorityComparison:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import Gateway, Route, World
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.convert import codes
+from eastgate.convert import codes, kuadrant_codes
 from eastgate.convert.authconfigs import API_VERSION, auth_config
 from eastgate.convert.authorino_checks import lose_what_differs, reasons_to_keep, with_token_checks
 from eastgate.convert.gateway_hosts import are_mixed_up
@@ -95,12 +95,17 @@ def _convertible(
     winner = in_force(other for other in policies if other.target == policy.target)
     if winner is not policy:
         name = winner.ref if winner is not None else "another policy"
-        job.keep(document, codes.NOT_IN_FORCE, f"{name} has the same target: {ref} is not converted", policy.name_span)
+        job.keep(
+            document,
+            kuadrant_codes.NOT_IN_FORCE,
+            f"{name} has the same target: {ref} is not converted",
+            policy.name_span,
+        )
         return False
     if not gateways:
         message = f"no manifest says which Gateway {ref} is for: it is not converted"
         way_out = "give the manifests of the route and of its Gateway with -f"
-        job.keep(document, codes.NO_GATEWAY, message, policy.target_span, help=way_out)
+        job.keep(document, kuadrant_codes.NO_GATEWAY, message, policy.target_span, help=way_out)
         return False
     reasons = [reason for scheme in policy.schemes for reason in reasons_to_keep(scheme, job)]
     for code, message, span, way_out in reasons:
@@ -116,7 +121,7 @@ def _has_hosts_alone(item: Item, policy: Policy, taken: Mapping[Policy, Sequence
             rival = next((who for other, who in names.items() if are_mixed_up(host, other)), None)
             if rival is not None:
                 message = f"{rival} has an AuthConfig for {host} too: {policy.ref} is not converted"
-                job.keep(item.document, codes.SHARED_HOST, message, span, help="write one scheme for the host")
+                job.keep(item.document, kuadrant_codes.SHARED_HOST, message, span, help="write one scheme for the host")
                 return False
         names |= {host: f"auth scheme {number}" for host, _ in hosts}
     return True
@@ -238,7 +243,7 @@ def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> 
         unsafe = f"`{patterns[0]}` does not match a Host header with a port, and a route takes every host"
         message = f"{unsafe}: all hosts are sent to authorization"
         way_out = "let the Gateway strip ports, and say so: --assume istio-hosts; or write the hosts one by one"
-        job.lose(codes.HOST_PORTS, message, span, help=way_out)
+        job.lose(kuadrant_codes.HOST_PORTS, message, span, help=way_out)
         return []
     return _with_ports([*hosts, *dotted], gateway, job.world)
 
@@ -270,7 +275,7 @@ def _lose_other_routes(policy: Policy, gateway: Gateway, hostnames: Sequence[str
     for key, route in sorted(job.world.routes.items()):
         if key != own and _shares(route, gateway, chosen):
             message = f"requests to {route.kind} {route.namespace}/{route.name} are authorized too, by their hosts"
-            job.lose(codes.OTHER_ROUTES, message, policy.target_span)
+            job.lose(kuadrant_codes.OTHER_ROUTES, message, policy.target_span)
 
 
 def _is_attached(route: Route, gateway: Gateway) -> bool:
@@ -297,7 +302,7 @@ def _auth_configs(item: Item, policy: Policy, gateway: Gateway, stem: str, job: 
         if secret is not None and gateway.namespace != policy.ref.namespace:
             message = f"Authorino looks for Secrets in {gateway.namespace}, the namespace of the AuthConfig {name}"
             way_out = f"put the Secrets of {policy.ref.namespace} that are meant into {gateway.namespace}"
-            job.lose(codes.SECRETS, message, secret, help=way_out)
+            job.lose(kuadrant_codes.SECRETS, message, secret, help=way_out)
         plain = node.plain()
         assert isinstance(plain, dict)  # noqa: S101 - a scheme is a mapping
         spec: Manifest = {"hosts": [host for host, _ in hosts], **with_token_checks(auth_config(plain), scheme)}

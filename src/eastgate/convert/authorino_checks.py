@@ -9,7 +9,7 @@ from dataclasses import replace
 from eastgate.basics.diagnostics import Code
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.regexes import regex
-from eastgate.convert import codes
+from eastgate.convert import kuadrant_codes
 from eastgate.convert.gateway_conditions import host_predicate
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Job, Manifest
@@ -168,11 +168,13 @@ def lose_what_differs(scheme: Scheme, job: Job) -> None:
         if _patterns(identity):
             message = f"a token of another issuer or audience than {identity.name} has is denied"
             way_out = "let each issuer have a host of its own, if tokens of several are meant"
-            job.lose(codes.NEXT_IDENTITY, message, identity.span, help=way_out)
+            job.lose(kuadrant_codes.NEXT_IDENTITY, message, identity.span, help=way_out)
     for each in scheme.authorizations:
         if isinstance(each.rule, Rego) and _FUNCTION.search(each.rule.module):
             message = f"Authorino does not load the Rego of {each.name}, which defines functions"
-            job.lose(codes.REGO_FUNCTION, message, each.span, help="write what the function does into the rules")
+            job.lose(
+                kuadrant_codes.REGO_FUNCTION, message, each.span, help="write what the function does into the rules"
+            )
 
 
 def reasons_to_keep(scheme: Scheme, job: Job) -> Iterator[tuple[Code, str, Span | None, str]]:
@@ -180,12 +182,12 @@ def reasons_to_keep(scheme: Scheme, job: Job) -> Iterator[tuple[Code, str, Span 
     if not job.settings.section(KuadrantSettings).authorino_compat:
         for condition, why in erring_guards(scheme):
             way_out = "write a pattern instead, or accept it with --set authorinoCompat=true"
-            yield codes.ERRING_WHEN, f"{why}, and Authorino skips what it guards then", condition.span, way_out
+            yield kuadrant_codes.ERRING_WHEN, f"{why}, and Authorino skips what it guards then", condition.span, way_out
     for metadata in scheme.metadata:
         message = f"Authorino takes an answer of any status for the metadata {metadata.name}"
-        yield codes.METADATA_STATUS, message, metadata.span, "convert the policy without it"
+        yield kuadrant_codes.METADATA_STATUS, message, metadata.span, "convert the policy without it"
     for identity in scheme.identities:
         for each in identity.properties if _patterns(identity) else ():
             if each.name in _CHECKED:
                 message = f"the property {each.name} takes the place of the claim that is compared"
-                yield codes.CHECKED_CLAIM, message, identity.span, "give the property another name"
+                yield kuadrant_codes.CHECKED_CLAIM, message, identity.span, "give the property another name"

@@ -12,7 +12,7 @@ from eastgate.cluster.points import is_rule_of
 from eastgate.cluster.routing.model import Routed
 from eastgate.cluster.routing.rules import every_rule
 from eastgate.cluster.targets import RouteNamed
-from eastgate.convert import codes
+from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfig_versions import config_of
 from eastgate.convert.gateway_hosts import are_mixed_up, arriving_hosts
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
@@ -43,7 +43,7 @@ def to_policies(items: Sequence[Item], job: Job) -> None:
             job.lose(unsaid.code, message, unsaid.span or config.name_span, help=unsaid.way_out)
         message = f"no manifest says whether a proxy asks Authorino: {config.ref} stays in force"
         way_out = "remove it when no proxy asks Authorino about its hosts any more"
-        job.keep(item.document, codes.ASKED_BY_NOBODY, message, config.name_span, help=way_out)
+        job.keep(item.document, kuadrant_codes.ASKED_BY_NOBODY, message, config.name_span, help=way_out)
 
 
 def _ways_of_routes(job: Job) -> dict[RouteNamed, list[Routed]]:
@@ -98,7 +98,7 @@ def _lose_hosts(config: Policy, routed: Sequence[str], links: Links, job: Job) -
     for host in links.of(config):
         if not any(is_inside(_bare(host), each) for each in routed):
             message = f"no route that this AuthConfig is for has all of {host}: no AuthPolicy is written for the rest"
-            job.lose(codes.NO_ROUTE, message, spans[host])
+            job.lose(kuadrant_codes.NO_ROUTE, message, spans[host])
 
 
 def _convert(item: Item, config: Policy, covered: dict[RouteNamed, list[Routed]], job: Job) -> None:
@@ -106,7 +106,7 @@ def _convert(item: Item, config: Policy, covered: dict[RouteNamed, list[Routed]]
     alone = {route: ways for route, ways in covered.items() if not _has_policy(ways, job)}
     for route in (route for route in covered if route not in alone):
         message = f"{route} has AuthPolicies already, or its Gateway has: none is written for {config.ref}"
-        job.lose(codes.TWO_LEVELS, message, config.name_span)
+        job.lose(kuadrant_codes.TWO_LEVELS, message, config.name_span)
     if not alone:
         return
     rules = rules_of_policy(config_of(item), config.scheme, [])
@@ -114,7 +114,7 @@ def _convert(item: Item, config: Policy, covered: dict[RouteNamed, list[Routed]]
     manifests = [_manifest(item, route, rules, job, several=several) for route in alone]
     error = next((error for manifest in manifests if (error := first_error(manifest, job.settings))), None)
     if error is not None:
-        raise Unsaid(codes.NO_WORDS, f"an AuthPolicy does not have this, {error.code.title}", config.name_span)
+        raise Unsaid(kuadrant_codes.NO_WORDS, f"an AuthPolicy does not have this, {error.code.title}", config.name_span)
     report_secrets(config.scheme, config.ref.namespace, config.name_span, job)
     for manifest in manifests:
         job.write(item.document, manifest)

@@ -13,7 +13,7 @@ from eastgate.cluster.points import RuleNamed, is_rule_of
 from eastgate.cluster.routing.model import Routed
 from eastgate.cluster.routing.rules import every_rule
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.convert import codes
+from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfig_versions import spec_of
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.authconfigs import auth_config
@@ -58,7 +58,7 @@ def _convert(item: Item, policy: Policy, taken: set[RuleNamed], items: Sequence[
     ways = ways_of(policy, items, job)
     points = {rule.point for rule in ways}
     if points & taken:
-        raise Unsaid(codes.TWO_LEVELS, "another policy is on the way to the same rules", policy.target_span)
+        raise Unsaid(kuadrant_codes.TWO_LEVELS, "another policy is on the way to the same rules", policy.target_span)
     check_schemes(policy, ways, job)
     written = [
         (section, _spec(item, policy, scheme, among, job)) for section, scheme, among in _sections(policy, ways, job)
@@ -94,7 +94,9 @@ def _sections(policy: Policy, ways: list[Routed], job: Job) -> list[_Section]:
     if len(schemes) == 1:
         return [(None, next(iter(schemes)), ways)]
     if not schemes:
-        raise Unsaid(codes.UNCOVERED_HOSTS, "no scheme is for any request that the rules select", policy.target_span)
+        raise Unsaid(
+            kuadrant_codes.UNCOVERED_HOSTS, "no scheme is for any request that the rules select", policy.target_span
+        )
     listeners = dict.fromkeys(rule.point.listener for rule in ways)
     if isinstance(policy.target, GatewayNamed) and None not in listeners:
         sections = []
@@ -106,7 +108,7 @@ def _sections(policy: Policy, ways: list[Routed], job: Job) -> list[_Section]:
         if len(sections) == len(listeners):
             return sections
     span = policy.scheme_spans[1][0]
-    raise Unsaid(codes.SCHEMES_BY_HOST, "a policy of today has one scheme for all hosts of its target", span)
+    raise Unsaid(kuadrant_codes.SCHEMES_BY_HOST, "a policy of today has one scheme for all hosts of its target", span)
 
 
 def _schemes_of(policy: Policy, ways: Sequence[Routed], job: Job) -> set[int]:
@@ -159,8 +161,10 @@ def _lose_status(policy: Policy, scheme: Scheme, host: str, job: Job) -> None:
     """Report the status of requests that no scheme is for. Raises Unsaid where a `when` would let some of them in."""
     if scheme.when is not None:
         message = f"requests to {host} that no scheme is for are denied, and by its `when` a scheme lets some in"
-        raise Unsaid(codes.UNCOVERED_HOSTS, message, policy.target_span, "write it at the entries of the scheme")
+        raise Unsaid(
+            kuadrant_codes.UNCOVERED_HOSTS, message, policy.target_span, "write it at the entries of the scheme"
+        )
     message = (
         f"requests to {host} that no scheme is for are denied with 401 or 403, as the scheme says, and not with 404"
     )
-    job.lose(codes.UNCOVERED_HOSTS, message, policy.target_span)
+    job.lose(kuadrant_codes.UNCOVERED_HOSTS, message, policy.target_span)

@@ -23,7 +23,7 @@ from eastgate.ir import ALWAYS, NEVER, Computed, Deny, Is, OneOf, Predicate, Suf
 from eastgate.ir import atoms as atoms_of
 from eastgate.ir.attributes import HOST, SNI
 from eastgate.reach.alike import are_alike
-from eastgate.reach.differences import AuthorityComparison, ComparisonDoubt, DoubtReason
+from eastgate.reach.comparison import AuthorityComparison, ComparisonDoubt, DoubtReason
 from eastgate.reach.hosts import host_names
 
 _MOST_ATOMS = 12

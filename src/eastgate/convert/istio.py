@@ -19,12 +19,11 @@ from eastgate.convert.model import CONVERTED_FROM, Item, Job, Manifest, metadata
 from eastgate.convert.selectors import label_sets, may_meet, write_selector
 from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
-from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
+from eastgate.dialects.istio.model import DRY_RUN, Action, IstioAuthorizationPolicy
 from eastgate.reading.manifests import Plain
 from eastgate.settings import MeshMode
 
 GROUP, VERSION, KIND = "security.istio.io", "v1", "AuthorizationPolicy"
-DRY_RUN = "istio.io/dry-run"
 _WAYPOINT_HELP = "target the Service, with serviceTarget: traffic, so that its waypoint enforces it"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.basics.diagnostics.spans import Span
-from eastgate.convert import codes
+from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.gateway_conditions import gateway_predicates
 from eastgate.convert.model import Job, Manifest
@@ -24,10 +24,10 @@ def report_secrets(scheme: Scheme, namespace: str | None, span: Span | None, job
         return
     if any(secret.namespace == kuadrants for secret in job.world.secrets.values()):
         message = f"Secrets of {kuadrants} would count in the place of those of {namespace}"
-        raise Unsaid(codes.SECRETS, message, span)
+        raise Unsaid(kuadrant_codes.SECRETS, message, span)
     message = f"Kuadrant looks for Secrets in {kuadrants}, the namespace of Authorino"
     way_out = f"put the Secrets of {namespace} that are meant into {kuadrants}"
-    job.lose(codes.SECRETS, message, span, help=way_out)
+    job.lose(kuadrant_codes.SECRETS, message, span, help=way_out)
 
 
 def rules_of_policy(config: Manifest, scheme: Scheme, selected: list[str]) -> Manifest:
@@ -37,19 +37,19 @@ def rules_of_policy(config: Manifest, scheme: Scheme, selected: list[str]) -> Ma
     predicates = gateway_predicates(scheme.when)
     if predicates is None:
         message = "the `when` of the scheme looks at what a gateway does not see"
-        raise Unsaid(codes.GATEWAY_CONDITION, message, scheme.span, "write it at the entries of the scheme")
+        raise Unsaid(kuadrant_codes.GATEWAY_CONDITION, message, scheme.span, "write it at the entries of the scheme")
     spec.pop("hosts", None)
     sets = object_of(spec.pop("patterns", None))
     named = [object_of(each) for listed in sets.values() if isinstance(listed, list) for each in listed]
     if any("predicate" in each for each in named):
-        raise Unsaid(codes.NO_WORDS, "a policy of today has no predicates in named patterns", scheme.span)
+        raise Unsaid(kuadrant_codes.NO_WORDS, "a policy of today has no predicates in named patterns", scheme.span)
     response = object_of(spec.get("response"))
     success = object_of(response.get("success"))
     if "dynamicMetadata" in success:
         success["filters"] = success.pop("dynamicMetadata")
         spec["response"] = {**response, "success": success}
     if not any(spec.values()):
-        raise Unsaid(codes.NO_WORDS, "a policy of today has at least one rule", scheme.span)
+        raise Unsaid(kuadrant_codes.NO_WORDS, "a policy of today has at least one rule", scheme.span)
     conditions: list[Plain] = [{"predicate": predicate} for predicate in (*selected, *predicates)]
     patterns: Manifest = {name: {"allOf": listed} for name, listed in sets.items()}
     return {

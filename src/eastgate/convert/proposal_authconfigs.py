@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from eastgate.cluster.points import is_rule_of
 from eastgate.cluster.routing.model import Routed
 from eastgate.cluster.routing.rules import every_rule
-from eastgate.convert import codes
+from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfigs import API_VERSION, auth_config
 from eastgate.convert.authorino_checks import lose_what_differs, with_token_checks
 from eastgate.convert.gateway_hosts import are_mixed_up, arriving_hosts, hosts_on
@@ -39,7 +39,7 @@ def to_host_configs(items: Sequence[Item], job: Job) -> None:
             job.lose(unsaid.code, message, unsaid.span or policy.name_span, help=unsaid.way_out)
         message = f"no manifest says that a proxy asks Authorino: {policy.ref} stays in force"
         way_out = "let the proxy ask Authorino about these hosts, and remove the policy then"
-        job.keep(item.document, codes.ASKED_BY_NOBODY, message, policy.name_span, help=way_out)
+        job.keep(item.document, kuadrant_codes.ASKED_BY_NOBODY, message, policy.name_span, help=way_out)
 
 
 def _convert(item: Item, policy: Policy, ways: list[Routed], taken: list[str], job: Job) -> None:
@@ -56,7 +56,9 @@ def _convert(item: Item, policy: Policy, ways: list[Routed], taken: list[str], j
     for manifest in manifests:
         error = first_error(manifest, job.settings)
         if error is not None:
-            raise Unsaid(codes.NO_WORDS, f"an AuthConfig does not have this, {error.code.title}", policy.name_span)
+            raise Unsaid(
+                kuadrant_codes.NO_WORDS, f"an AuthConfig does not have this, {error.code.title}", policy.name_span
+            )
     for manifest in manifests:
         job.write(item.document, manifest)
 
@@ -79,20 +81,20 @@ def _has_alone(
     span = policy.scheme_spans[index][0]
     if any(are_mixed_up(host, other) for other in (*taken, *others)):
         message = f"another AuthConfig has {host}, or hosts that it means: nothing is written for it"
-        job.lose(codes.SHARED_HOST, message, span)
+        job.lose(kuadrant_codes.SHARED_HOST, message, span)
         return False
     ways = [
         rule for rule in every_rule(job.world) if any(are_mixed_up(host, each) for each in hosts_on(rule, job.world))
     ]
     if any(_has_another_policy(rule, policy, job) for rule in ways):
         message = f"rules for {host} have different policies, and Authorino finds one AuthConfig by the host"
-        job.lose(codes.ONE_HOST, f"{message}: nothing is written for it", span)
+        job.lose(kuadrant_codes.ONE_HOST, f"{message}: nothing is written for it", span)
         return False
     above = host.removeprefix("*.")
     arrives = above != host and any(is_inside(above, each) for each in arriving)
     if arrives and not any(is_inside(above, own) for own in policy.schemes[index].hosts or (ANY,)):
         message = f"Authorino takes {host} for {above}, which no scheme is for: nothing is written for it"
-        job.lose(codes.UNCOVERED_HOSTS, message, span)
+        job.lose(kuadrant_codes.UNCOVERED_HOSTS, message, span)
         return False
     return True
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from eastgate.cluster.routing.model import Routed
 from eastgate.cluster.routing.rules import every_rule
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.convert import codes
+from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfig_versions import spec_of
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.authorino_checks import reasons_to_keep
@@ -28,12 +28,12 @@ def ways_of(policy: Policy, items: Sequence[Item], job: Job) -> list[Routed]:
     ]
     winner = in_force(rivals)
     if winner is not policy and winner is not None and not policy.audit:
-        raise Unsaid(codes.NOT_IN_FORCE, f"{winner.ref} has the same target", policy.name_span)
+        raise Unsaid(kuadrant_codes.NOT_IN_FORCE, f"{winner.ref} has the same target", policy.name_span)
     ways = [rule for rule in every_rule(job.world) if is_on(policy, rule)]
     if not ways:
         message = f"no manifest says which requests {policy.ref} is for"
         way_out = "give the manifests of the route and of its Gateway with -f"
-        raise Unsaid(codes.NO_GATEWAY, message, policy.target_span, way_out)
+        raise Unsaid(kuadrant_codes.NO_GATEWAY, message, policy.target_span, way_out)
     return ways
 
 
@@ -48,7 +48,7 @@ def is_on(policy: Policy, rule: Routed) -> bool:
 def check_schemes(policy: Policy, ways: Sequence[Routed], job: Job) -> None:
     """Raise Unsaid where Authorino cannot decide all that the schemes of a policy decide, or would allow more."""
     if any(rule.is_stream for rule in ways):
-        raise Unsaid(codes.STREAMS, "the Gateway also leads on what is no HTTP", policy.target_span)
+        raise Unsaid(kuadrant_codes.STREAMS, "the Gateway also leads on what is no HTTP", policy.target_span)
     for scheme in policy.schemes:
         for code, message, span, way_out in reasons_to_keep(scheme, job):
             raise Unsaid(code, message, span, way_out)
@@ -72,11 +72,13 @@ def selecting_predicate(
     for rule, any_host in zip(policy.rules, is_any, strict=True):
         if not any_host and hears_tls(ways, job.world):
             message = "rules select by the name in the TLS handshake as well, which conditions of a policy do not see"
-            raise Unsaid(codes.SERVER_NAME, message, rule.span, "leave `hosts` out, or name all hosts of the target")
+            raise Unsaid(
+                kuadrant_codes.SERVER_NAME, message, rule.span, "leave `hosts` out, or name all hosts of the target"
+            )
         for path in rule.paths or ():
             if not is_plain_path(path):
                 message = f"`{path}` can be spelled in several ways, and a condition of a policy sees one"
-                raise Unsaid(codes.SPELLED_PATH, message, rule.span)
+                raise Unsaid(kuadrant_codes.SPELLED_PATH, message, rule.span)
         if rule.paths is not None and "*" not in rule.paths:
             lose_paths(job, rule.span)
     return rules_predicate(policy.rules, is_any, at_gateway=at_gateway)

@@ -7,7 +7,7 @@ from typing import Any
 
 from eastgate import dialects
 from eastgate.basics.records import dataclass
-from eastgate.convert import codes, gep_writing
+from eastgate.convert import gep_writing, kuadrant_codes
 from eastgate.convert.access import to_v0alpha0, to_v1alpha1
 from eastgate.convert.authconfig_versions import to_v1, to_v1beta3
 from eastgate.convert.authorino import to_authorino
@@ -90,7 +90,7 @@ def _keep_identities(items: Sequence[Item], job: Job) -> None:
     for item in items:
         message = f"an AuthPolicy has no words for identities in the mesh: {item.policy.ref} is not converted"
         way_out = "write who may call by what callers send, a token or a key, if that is meant"
-        job.keep(item.document, codes.WHO_CALLS, message, item.document.locate("kind"), help=way_out)
+        job.keep(item.document, kuadrant_codes.WHO_CALLS, message, item.document.locate("kind"), help=way_out)
 
 
 def _kinds_of(dialect: Dialect[Any]) -> tuple[tuple[str, str, str], ...]:

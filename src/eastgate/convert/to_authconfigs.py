@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from eastgate.cluster.points import is_rule_of
 from eastgate.cluster.routing.rules import every_rule
-from eastgate.convert import codes
+from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.authconfigs import API_VERSION
 from eastgate.convert.gateway_conditions import sees_alike
@@ -42,12 +42,12 @@ def to_auth_configs(items: Sequence[Item], job: Job) -> None:
         if is_shared or any(_key(each) != _key(effectives[0]) for each in near):
             for policy in _sources(near):
                 message = f"rules for {host} have different policies, and Authorino finds one AuthConfig by the host"
-                job.lose(codes.ONE_HOST, f"{message}: nothing is written for it", policy.target_span)
+                job.lose(kuadrant_codes.ONE_HOST, f"{message}: nothing is written for it", policy.target_span)
             continue
         if any(are_mixed_up(host, other) for other in taken):
             for policy in effectives[0].sources:
                 message = f"another AuthConfig has {host}, or hosts that it means: nothing is written for it"
-                job.lose(codes.SHARED_HOST, message, policy.target_span)
+                job.lose(kuadrant_codes.SHARED_HOST, message, policy.target_span)
             continue
         if effectives[0].rules:
             hosts_of.setdefault(_key(effectives[0]), []).append(host)
@@ -57,7 +57,7 @@ def to_auth_configs(items: Sequence[Item], job: Job) -> None:
     for policy in policies:
         message = f"no manifest says that a proxy asks Authorino: {policy.ref} stays in force"
         way_out = "let the proxy ask Authorino about these hosts, and remove the policy then"
-        job.keep(documents[id(policy)], codes.ASKED_BY_NOBODY, message, policy.name_span, help=way_out)
+        job.keep(documents[id(policy)], kuadrant_codes.ASKED_BY_NOBODY, message, policy.name_span, help=way_out)
 
 
 def _by_host(policies: Sequence[Policy], job: Job) -> dict[str, list[Effective]]:
@@ -100,7 +100,7 @@ def _write(effective: Effective, hosts: list[str], job: Job) -> None:
             predicates = [str(object_of(each).get("predicate")) for each in plain] if isinstance(plain, list) else []
             if not all(map(sees_alike, predicates)):
                 message = "Authorino does not see all that the gateway sees: nothing is written for these hosts"
-                job.lose(codes.GATEWAY_CONDITION, message, policy.rules[key].span)
+                job.lose(kuadrant_codes.GATEWAY_CONDITION, message, policy.rules[key].span)
                 return
             spec["when"] = plain
         else:
@@ -115,7 +115,7 @@ def _write(effective: Effective, hosts: list[str], job: Job) -> None:
     error = first_error(manifest, job.settings)
     if error is not None:
         message = f"an AuthConfig does not have this, {error.code.title}: nothing is written for these hosts"
-        job.lose(codes.NO_WORDS, message, first.name_span)
+        job.lose(kuadrant_codes.NO_WORDS, message, first.name_span)
     else:
         job.write(document, manifest)
 

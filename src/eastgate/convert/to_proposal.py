@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from eastgate.cluster.points import is_rule_of
 from eastgate.cluster.routing.rules import every_rule
 from eastgate.cluster.targets import RulesOfGateway
-from eastgate.convert import codes
+from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfig_versions import spec_of
 from eastgate.convert.authconfig_words import object_of
 from eastgate.convert.gateway_conditions import sees_alike
@@ -44,14 +44,14 @@ def to_proposal(items: Sequence[Item], job: Job) -> None:
 def _check_ways(policy: Policy, job: Job) -> None:
     target = policy.target
     if policy.deleted:
-        raise Unsaid(codes.NOT_IN_FORCE, "the policy is being deleted", policy.name_span)
+        raise Unsaid(kuadrant_codes.NOT_IN_FORCE, "the policy is being deleted", policy.name_span)
     section = target.listener if isinstance(target, RulesOfGateway) else target.rule
     if section is not None or (not isinstance(target, RulesOfGateway) and target.kind != "HTTPRoute"):
         message = "a policy of 2022 is for all of a Gateway or of an HTTPRoute"
-        raise Unsaid(codes.NO_WORDS, message, policy.target_span)
+        raise Unsaid(kuadrant_codes.NO_WORDS, message, policy.target_span)
     ways = [rule for rule in every_rule(job.world) if is_rule_of(rule.point, target)]
     if not ways:
-        raise Unsaid(codes.NO_GATEWAY, "no manifest declares the target", policy.target_span)
+        raise Unsaid(kuadrant_codes.NO_GATEWAY, "no manifest declares the target", policy.target_span)
     for item in job.items:
         other = item.policy
         if other is policy or not isinstance(other, Policy | proposal.Policy):
@@ -61,11 +61,11 @@ def _check_ways(policy: Policy, job: Job) -> None:
         else:
             is_near = any(is_rule_of(rule.point, other.target) for rule in ways)
         if is_near:
-            raise Unsaid(codes.TWO_LEVELS, f"{other.ref} is on the way to the same rules", policy.target_span)
+            raise Unsaid(kuadrant_codes.TWO_LEVELS, f"{other.ref} is on the way to the same rules", policy.target_span)
     if isinstance(target, RulesOfGateway) and any(
         rule.is_stream for rule in every_rule(job.world) if rule.gateway == target.gateway
     ):
-        raise Unsaid(codes.STREAMS, "the Gateway also leads on what is no HTTP", policy.target_span)
+        raise Unsaid(kuadrant_codes.STREAMS, "the Gateway also leads on what is no HTTP", policy.target_span)
 
 
 def _manifest(item: Item, policy: Policy, job: Job) -> Manifest:
@@ -76,7 +76,7 @@ def _manifest(item: Item, policy: Policy, job: Job) -> Manifest:
     conditions: list[Plain] = list(when) if isinstance(when, list) else []
     if not all(sees_alike(str(object_of(condition).get("predicate"))) for condition in conditions):
         message = "the scheme of a policy does not see all that its gateway sees"
-        raise Unsaid(codes.GATEWAY_CONDITION, message, policy.name_span)
+        raise Unsaid(kuadrant_codes.GATEWAY_CONDITION, message, policy.name_span)
     if conditions:
         scheme["when"] = conditions
     if sets := object_of(proper.get("patterns")):
@@ -84,7 +84,7 @@ def _manifest(item: Item, policy: Policy, job: Job) -> Manifest:
     namespace = policy.ref.namespace or job.settings.namespace
     if _mentions_secrets(scheme) and namespace != job.settings.section(KuadrantSettings).authorino_namespace:
         message = f"a policy of 2022 looks for Secrets in {namespace}, its own namespace"
-        raise Unsaid(codes.SECRETS, message, policy.name_span)
+        raise Unsaid(kuadrant_codes.SECRETS, message, policy.name_span)
     name = job.name(f"AuthPolicy.{proposal.GROUP}", namespace, policy.ref.name)
     return {
         "apiVersion": PROPOSAL_API_VERSION,
@@ -104,4 +104,6 @@ def _check_words(manifest: Manifest, policy: Policy, job: Job) -> None:
     """Raise Unsaid where the kind of 2022 does not take what was written."""
     error = first_error(manifest, job.settings)
     if error is not None:
-        raise Unsaid(codes.NO_WORDS, f"a policy of 2022 does not have this, {error.code.title}", policy.name_span)
+        raise Unsaid(
+            kuadrant_codes.NO_WORDS, f"a policy of 2022 does not have this, {error.code.title}", policy.name_span
+        )

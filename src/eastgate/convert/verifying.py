@@ -25,7 +25,8 @@ from eastgate.convert.model import Options
 from eastgate.convert.run import Conversion
 from eastgate.dialects import istio, linkerd
 from eastgate.dialects.kuadrant import authconfigs, policies, proposal
-from eastgate.reach.differences import AuthorityComparison, compare
+from eastgate.reach.comparison import AuthorityComparison
+from eastgate.reach.differences import compare
 from eastgate.reading.manifests import Document, Plain, read_text
 from eastgate.reading.manifests.document import content_of
 from eastgate.settings import Settings

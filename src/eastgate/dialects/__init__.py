@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIALECTS",
+    "HOSTS",
     "Policy",
     "Settings",
     "assemble",
@@ -56,6 +57,7 @@ __all__ = [
     "registered",
     "reject",
     "stances",
+    "surroundings",
     "unread",
 ]
 
@@ -71,6 +73,8 @@ DIALECTS: tuple[Dialect[Any], ...] = (
     network.DIALECT,
 )
 
+HOSTS = next(dialect.hosts for dialect in DIALECTS if dialect.hosts is not None)
+"""The kind of policies that are found by the host of a request."""
 
 bring_sections(lambda: [dialect.settings for dialect in DIALECTS if dialect.settings is not None])
 
@@ -301,6 +305,12 @@ def read_log_line(line: str) -> LoggedDecision | None:
     """
     readers = (dialect.read_log for dialect in DIALECTS if dialect.read_log is not None)
     return next((decision for read in readers if (decision := read(line)) is not None), None)
+
+
+def surroundings(world: World) -> Hashable:
+    """Return all in a world that layers at any point may depend on, beside objects of the `surrounding_kinds`."""
+    found = (dialect.surroundings.of for dialect in DIALECTS)
+    return tuple(of(world) for of in found if of is not None)
 
 
 def is_on_network(policy: Policy) -> bool:

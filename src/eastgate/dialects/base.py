@@ -20,13 +20,13 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Backend, Manifest, Target, Workload, World, WorldObject
 from eastgate.cluster.gateways import ParentRef
-from eastgate.cluster.points import Direction
+from eastgate.cluster.points import DeadEnd, Direction
 from eastgate.dialects.auditing import enforced, with_audit
 from eastgate.dialects.converting import Converter
 from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.serving import Served, Status
 from eastgate.dialects.words import Words
-from eastgate.ir import Attachment, Layer, Origin, PolicyRef
+from eastgate.ir import Attachment, Layer, Origin, Placement, PolicyRef, Unroutable
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Check, Record, check
@@ -87,7 +87,10 @@ class Kind(Generic[T]):
     else defines. A kind may be `cluster_scoped`; apply only where another policy refers to it (`by_reference`); or be a
     route whose parents are of the kind `parent`. `locate` returns the targets of a document that has errors elsewhere,
     where its kind does not have `targetRefs`; without it, or where it returns None, they are read from there.
-    `shared_status` is the form of the status of a kind that others define, and that several controllers write.
+    `shared_status` is the form of the status of a kind that others define, and that several controllers write;
+    one with a `status_lease` only while no controller of that API holds the Lease of this name.
+    Policies of a kind that is `selected` are referred to by their labels. `is_about_callers` returns whether an object,
+    as an API server has it, is about what pods may connect to.
     """
 
     group: str
@@ -103,6 +106,9 @@ class Kind(Generic[T]):
     parent: str | None = None
     locate: Callable[[Document], tuple[Target, ...] | None] | None = None
     shared_status: Status | None = None
+    status_lease: str | None = None
+    selected: bool = False
+    is_about_callers: Callable[[Mapping[str, Any]], bool] | None = None
 
     @property
     def status(self) -> Status | None:
@@ -127,6 +133,42 @@ class Scene:
     stance: Hashable = None
     keys: KeySource | None = None
     live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The objects of others that layers at any point may depend on.
+
+    - `kinds` are their kinds. A change of one changes the layers of all points, and so does another value of `of`.
+    - `config_namespaces` are those whose ConfigMaps configure the API.
+    - `root_namespace` returns the namespace whose policies are about all namespaces.
+    - `pod_annotations` are those of pods that verdicts depend on.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    of: Callable[[World], Hashable] | None = None
+    config_namespaces: frozenset[str] = frozenset()
+    root_namespace: Callable[[Settings], str] | None = None
+    pod_annotations: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class HostKind:
+    """A kind of policies that an authorizer of other proxies finds by the host of a request. `at` is its placement."""
+
+    group: str
+    kind: str
+    authorizer: str
+    at: Placement
+
+    @property
+    def dead_end(self) -> DeadEnd:
+        """Return the point of a host that no policy is for."""
+        return DeadEnd(Unroutable.NO_HOST_POLICY, self.at)
+
+    def ref(self, namespace: str, name: str) -> PolicyRef:
+        """Return the reference to a policy of this kind."""
+        return PolicyRef(self.kind, namespace, name, self.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +209,9 @@ class Dialect(Generic[P]):
       says that a policy has errors. `parents` returns those of a route, each with the route as if it had no other.
     - `notices` yields warnings about policies that are not in force: on the workloads of the given keys, or on all.
     - `widen` returns what a policy with errors may be about, where that is more than its namespace or its targets.
+    - `surroundings` are the objects of others that its layers depend on. By `deciding_annotations` its policies say
+      whether and how they decide. `hosts` is the kind whose policies are found by the host of a
+      request.
     - `read_log` returns the decision in a line of the log of this API's own proxies, or None where it is no line of
       theirs; it raises LogLineError where the line tells of no decision.
     """
@@ -195,6 +240,9 @@ class Dialect(Generic[P]):
     read_log: Callable[[str], LoggedDecision | None] | None = None
     widen: Widen | None = None
     notices: Notices[P] | None = None
+    surroundings: Surroundings = Surroundings()
+    deciding_annotations: frozenset[str] = frozenset()
+    hosts: HostKind | None = None
     enforce: Callable[[P], P] = enforced
     enforce_stance: Callable[[Hashable], Hashable] = lambda stance: stance
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ from eastgate.cluster import Backend
 from eastgate.cluster.unread import unread_kind
 from eastgate.dialects.base import Dialect, Kind, NameUse, Widen
 from eastgate.reading.manifests import Document
+from eastgate.settings import Settings
 
 Key = tuple[str, str, str]
 
@@ -59,6 +60,41 @@ class Registry:
     def served_kinds(self) -> frozenset[tuple[str, str]]:
         """Return the group and kind of policies that nobody else defines, and so nobody else enforces."""
         return frozenset((kind.group, kind.kind) for kind in self.policies.values() if kind.served is not None)
+
+    @cached_property
+    def surrounding_kinds(self) -> frozenset[str]:
+        """Return the kinds of objects that layers at any point may depend on."""
+        return frozenset(kind for dialect in self.dialects for kind in dialect.surroundings.kinds)
+
+    @cached_property
+    def config_namespaces(self) -> frozenset[str]:
+        """Return the namespaces whose ConfigMaps configure a policy API."""
+        return frozenset(name for dialect in self.dialects for name in dialect.surroundings.config_namespaces)
+
+    @cached_property
+    def pod_annotations(self) -> tuple[str, ...]:
+        """Return the annotations of a pod that verdicts depend on."""
+        return tuple(sorted(name for dialect in self.dialects for name in dialect.surroundings.pod_annotations))
+
+    @cached_property
+    def deciding_annotations(self) -> tuple[str, ...]:
+        """Return the annotations by which a policy says whether and how it decides."""
+        return tuple(sorted({name for dialect in self.dialects for name in dialect.deciding_annotations}))
+
+    @cached_property
+    def selected_kinds(self) -> frozenset[tuple[str, str]]:
+        """Return the group and kind of policies that others select by their labels."""
+        return frozenset((kind.group, kind.kind) for kind in self.policies.values() if kind.selected)
+
+    def root_namespaces(self, settings: Settings) -> frozenset[str]:
+        """Return the namespaces whose policies are about all namespaces."""
+        found = (dialect.surroundings.root_namespace for dialect in self.dialects)
+        return frozenset(root_namespace(settings) for root_namespace in found if root_namespace is not None)
+
+    def is_about_callers(self, group: str, kind: str, manifest: Mapping[str, Any]) -> bool:
+        """Return whether an object of an API server is about what pods may connect to."""
+        kinds = (each for each in self.policies.values() if (each.group, each.kind) == (group, kind))
+        return any(each.is_about_callers is not None and each.is_about_callers(manifest) for each in kinds)
 
     @cached_property
     def network_kinds(self) -> frozenset[tuple[str, str]]:

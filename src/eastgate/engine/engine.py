@@ -7,7 +7,7 @@ once by `compile_all`; a change forgets only the programs of the points that it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from typing import ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
@@ -28,7 +28,6 @@ from eastgate.cluster import (
     Workload,
     World,
 )
-from eastgate.cluster.installations import INSTALLATIONS
 from eastgate.cluster.points import DeadEnd, Direction, NamedPoint, NetworkEnd, Point, RuleNamed, UnseenHop
 from eastgate.engine.attachment import Attachments, Targeting
 from eastgate.engine.compiled import Finder, Program, VerdictNumber, compile_layers
@@ -44,23 +43,19 @@ from eastgate.ir import (
     ScopeKind,
     Site,
     Stances,
-    Unroutable,
     labels_of,
 )
 
 P = TypeVar("P", bound=Targeting)
 
 _AT_HOPS = Placement(Site.NETWORK, "unseen")
-# Settings of a mesh are in a ConfigMap or an installation, and a Gateway may be a waypoint of any workload
-_ANYWHERE_KINDS = frozenset({"ConfigMap", "Gateway", *(kind for _, kind in INSTALLATIONS)})
-_AT_ROUTES = Placement(Site.GATEWAY, "route")
-_AT_HOSTS = Placement(None, "authorino")
 
 
 class Engine(Generic[P]):
     """Decides. Some parts are the dialects': `assemble` makes layers of the policies on a point, and `stances` tells
     what else about a workload those depend on. Policies that are `on_network` are enforced at the ends of connections,
-    `assemble_end` makes their layers, and only the proxies of a local mesh know them.
+    `assemble_end` makes their layers, and only the proxies of a local mesh know them. Layers anywhere may depend on
+    objects of `surrounding_kinds`, and on what `surroundings` returns.
     """
 
     def __init__(
@@ -73,12 +68,16 @@ class Engine(Generic[P]):
         assemble_end: Callable[
             [Sequence[Attachment[P]], Direction], Sequence[Layer]
         ] = lambda _attached, _direction: (),
+        surrounding_kinds: Set[str] = frozenset(),
+        surroundings: Callable[[World], Hashable] = lambda _world: None,
     ) -> None:
         self.world = world
         self._assemble = assemble
         self._stances = stances
         self._on_network = on_network
         self._assemble_end = assemble_end
+        self._surrounding_kinds = surrounding_kinds
+        self._surroundings_of = surroundings
         with no_collection():
             self._attachments: Attachments[P] = Attachments(world, policies)
         self._network = {policy.ref for policy in self._attachments.policies.values() if on_network(policy)}
@@ -88,7 +87,7 @@ class Engine(Generic[P]):
         self._ends: dict[NetworkEnd, Program] = {}
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
         self._serving = self._gateway_pods()
-        self._shows_proxies = self._is_proxy_asked_for()
+        self._surroundings = surroundings(world)
         self.touched: set[Point] = set()  # since somebody cleared it
         self.version = 0  # grows with every change of policies or of the world
         world.watch(self.world_changed)
@@ -111,8 +110,8 @@ class Engine(Generic[P]):
             match point:
                 case str():
                     program = self._shared(self.world.workloads[point], attached)
-                case DeadEnd(why):
-                    program = compile_layers([_refusing(why)])
+                case DeadEnd(why, at):
+                    program = compile_layers([Layer(at, Chain((AllowAny(why, (), Refusal.NOT_FOUND),)))])
                 case UnseenHop():
                     program = compile_layers([Layer(_AT_HOPS, Chain((), scope=UnseenScope(str(point))))])
                 case RuleNamed():
@@ -304,19 +303,12 @@ class Engine(Generic[P]):
             touched |= self._named_points()  # they may refer to authorizers
         for service in change.services:  # its labels may lead traffic to its pods another way
             touched.update(self.world.pods_of(service))
-        serves_gateways, showed_proxies = self._serve_gateways(change), self._shows_proxies
-        self._shows_proxies = self._is_proxy_asked_for()
-        is_anywhere = serves_gateways or showed_proxies is not self._shows_proxies
-        if is_anywhere or any(changed.kind in _ANYWHERE_KINDS for changed in change.objects):
+        serves_gateways, surroundings = self._serve_gateways(change), self._surroundings
+        self._surroundings = self._surroundings_of(self.world)
+        is_anywhere = serves_gateways or surroundings != self._surroundings
+        if is_anywhere or any(changed.kind in self._surrounding_kinds for changed in change.objects):
             touched |= set(self._programs)
         return self._forget(touched)
-
-    def _is_proxy_asked_for(self) -> bool:
-        """Return whether a namespace, or a pod other than those of Gateways, asks a mesh for proxies.
-
-        One that does shows how all other pods get theirs.
-        """
-        return bool(self.world.meshed_namespaces) or any(key not in self._serving for key in self.world.meshed)
 
     def _serve_gateways(self, change: Change) -> bool:
         """Return whether a pod of a Gateway has changed: others may see its identity instead of their callers'."""
@@ -358,8 +350,3 @@ class UnseenScope:
 
     def __str__(self) -> str:
         return f"from {self.hop}: no manifest has these pods, so that network policies are not considered there"
-
-
-def _refusing(why: Unroutable) -> Layer:
-    at = _AT_HOSTS if why is Unroutable.NO_AUTH_CONFIG else _AT_ROUTES
-    return Layer(at, Chain((AllowAny(why, (), Refusal.NOT_FOUND),)))

@@ -40,7 +40,7 @@ class AttributeKind(enum.StrEnum):
     PORT = "port"
     SERVICE = "service"
     BACKEND = "backend"
-    AUTH_CONFIG = "AuthConfig"
+    HOST_POLICY = "policy for the host"
     SNI = "SNI"
     HOST = "host"
     METHOD = "method"
@@ -176,7 +176,7 @@ ADDRESS: Final = Attribute(AttributeKind.SOURCE_ADDRESS)  # of the direct peer
 PORT: Final = Attribute(AttributeKind.PORT)  # of the destination workload
 SERVICE: Final = Attribute(AttributeKind.SERVICE)  # "namespace/name" that traffic is addressed to; absent: the pod
 BACKEND: Final = Attribute(AttributeKind.BACKEND)  # "namespace/name" that a gateway routes to; absent: no backend
-AUTH_CONFIG: Final = Attribute(AttributeKind.AUTH_CONFIG)  # "namespace/name" that is asked about; absent: any
+HOST_POLICY: Final = Attribute(AttributeKind.HOST_POLICY)  # "namespace/name" that is asked about; absent: any
 SNI: Final = Attribute(AttributeKind.SNI)
 HOST: Final = Attribute(AttributeKind.HOST)
 METHOD: Final = Attribute(AttributeKind.METHOD)

@@ -25,7 +25,7 @@ class Unroutable(enum.StrEnum):
     REFERENCE_NOT_GRANTED = "reference-not-granted"
     BACKEND_NOT_DECLARED = "backend-not-declared"
     UNSUPPORTED_FILTER = "unsupported-filter"
-    NO_AUTH_CONFIG = "no-auth-config"
+    NO_HOST_POLICY = "no-host-policy"
 
 
 REFUSED_HOST: Final = UnaskedRefusal.HOST

@@ -48,6 +48,7 @@ from eastgate.control.metrics import MeshMetrics
 from eastgate.control.modes import PortMode, changed_modes, mode_of
 from eastgate.control.sites import ProxySite, identity_of, ports_of
 from eastgate.control.svids import ProxySvids
+from eastgate.dialects import HOSTS
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.server.events import Acked, ResourceRejected, ServerEvent
@@ -444,8 +445,10 @@ class LocalMesh:
             else ()
         )
         if hosts := sorted(map(str, self.authority.engine.host_refs)):
-            what = "an AuthConfig is" if len(hosts) == 1 else f"{len(hosts)} AuthConfigs are"
-            lines += (f"{what} for the proxies that ask Authorino, and not enforced by these: {', '.join(hosts)}",)
+            what = f"an {HOSTS.kind} is" if len(hosts) == 1 else f"{len(hosts)} {HOSTS.kind}s are"
+            lines += (
+                f"{what} for the proxies that ask {HOSTS.authorizer}, and not enforced by these: {', '.join(hosts)}",
+            )
         for line in lines:
             if line not in self._reported_unread:
                 self.emit(Noted(printable(line), trouble=True))

@@ -13,12 +13,11 @@ from typing import NamedTuple
 from eastgate.ir import ALWAYS, NEVER, AccountsOf, And, Computed, Is, Not, OneOf, Or, Predicate, Value
 from eastgate.ir.attributes import IDENTITY
 from eastgate.ir.service_accounts import account_of
+from eastgate.ir.symbolic.caller_cells import CALLER_ATTRIBUTES, CallerCells
 from eastgate.ir.symbolic.callers import (
-    CALLER_ATTRIBUTES,
     AccountsIn,
     AnonymousCell,
     CallerCell,
-    CallerCells,
     IdentityCell,
     Name,
     NamesUnder,

@@ -7,14 +7,12 @@ could not be found out, or not be confirmed, is a doubt: with one, nothing is sa
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from itertools import chain
 
 from eastgate.authority.authority import Authority
 from eastgate.basics.collection import no_collection
-from eastgate.basics.records import dataclass
-from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Present, Request, is_network, rewrite
+from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Present, is_network, rewrite
 from eastgate.ir import atoms as atoms_of
 from eastgate.ir.attributes import HOST, METHOD, PATH, SNI, Attribute
 from eastgate.ir.authorizers import Authorizer, AuthorizerName, ExternalAuthorizer
@@ -27,9 +25,10 @@ from eastgate.ir.symbolic.trees import Entry
 from eastgate.ir.symbolic.witnesses import GaveUp
 from eastgate.reach.alike import are_alike
 from eastgate.reach.caller_sets import CallerSet, CallerSets
-from eastgate.reach.confirming import Confirmation, Confirmer
+from eastgate.reach.comparison import AuthorityComparison, ComparisonDoubt, DoubtReason, VerdictDifference
+from eastgate.reach.confirming import Confirmer
 from eastgate.reach.destinations import Entrance
-from eastgate.reach.endings import Branch, Ending, Spelling
+from eastgate.reach.endings import Branch, Spelling
 from eastgate.reach.hosts import differing_hosts
 from eastgate.reach.network_differences import TooManyConnections, differing_connection
 from eastgate.reach.numbering import caller_atoms, number_callers
@@ -39,72 +38,6 @@ from eastgate.reach.reachability import Reachability
 from eastgate.reach.strings import strings_in
 
 _BEFORE = " (before)"  # marks the answer of an authorizer that has changed, as the old side has it
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class VerdictDifference:
-    """Requests of some callers by some entrance that change their verdict: `when` holds for all of them.
-
-    `old` and `new` decide. `confirmation` is an example that both engines were asked about; without one these requests
-    only may change.
-    """
-
-    pair: Pair
-    entrance: Entrance
-    callers: CallerSet
-    when: Predicate
-    spelling: Spelling
-    old: Ending
-    new: Ending
-    request: Request
-    confirmation: Confirmation | None
-
-
-class DoubtReason(enum.StrEnum):
-    """The reasons for which nothing is proven of all requests."""
-
-    TOO_MANY = "tooMany"  # more cases than are looked at
-    SHARED_SERVER = "sharedServer"  # several ways lead to one server, which may take a path for that of another
-    NOT_CONFIRMED = "notConfirmed"  # no concrete request was found in which the sides differ
-    SCHEME = "schemeChanged"  # an authorizer may answer otherwise
-    REJECTED = "rejectedPolicy"  # a policy that cannot be read
-    UNREAD = "notRead"  # an object of a kind that is not read
-    NETWORK = "networkChanged"  # connections other than TCP to pods
-    DERIVED = "derivedOtherwise"  # proxies accept other tokens, or have other addresses
-    LABELS = "labelsUnknown"  # a policy selects by labels that only a cluster adds
-    HOST = "hostChanged"  # Authorino may decide otherwise about a host
-    TIME = "outOfTime"  # there was no time to compare the rest
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ComparisonDoubt:
-    """Something that could not be found out: what it is about, and the requests that may change, where it has some."""
-
-    reason: DoubtReason
-    subject: str
-    difference: VerdictDifference | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AuthorityComparison:
-    """Two authorities compared."""
-
-    old: Authority
-    new: Authority
-    pairing: Pairing
-    callers: CallerSets
-    differences: tuple[VerdictDifference, ...]
-    doubts: tuple[ComparisonDoubt, ...]
-
-    @property
-    def proven(self) -> bool:
-        """Return whether all is said that there is to say: every request that changes is in a difference."""
-        return not self.doubts
-
-    @property
-    def equal(self) -> bool:
-        """Return whether it is proven that no request to what is on both sides changes its verdict."""
-        return self.proven and not self.differences
 
 
 def compare(

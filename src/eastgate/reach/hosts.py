@@ -1,4 +1,4 @@
-"""Hosts that Authorino is asked about, on two sides: which of them may be decided otherwise."""
+"""Hosts that have policies, on two sides: which of them may be decided otherwise."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from eastgate.authority.authority import Authority
 from eastgate.cluster.ends import Host
-from eastgate.cluster.points import DeadEnd
-from eastgate.ir import Layer, Unroutable
+from eastgate.dialects import HOSTS
+from eastgate.ir import Layer
 from eastgate.reach.alike import are_alike
 
 
 def differing_hosts(old: Authority, new: Authority) -> Iterator[str]:
-    """Yield the hosts of AuthConfigs of either side that may be decided otherwise now, as questions name them.
+    """Yield the hosts of policies of either side that may be decided otherwise now, as questions name them.
 
-    What no AuthConfig of either side is for is not found on both.
+    A host that no policy of either side is for is not found on both.
     """
     same_secrets = old.world.secrets == new.world.secrets
     for name in sorted({*host_names(old), *host_names(new)}):
@@ -24,13 +24,13 @@ def differing_hosts(old: Authority, new: Authority) -> Iterator[str]:
 
 
 def host_names(authority: Authority) -> list[str]:
-    """Return the hosts of AuthConfigs, as questions name them."""
+    """Return the hosts that policies are for, as questions name them."""
     engine = authority.engine
     return sorted({str(Host(host)) for ref in engine.host_refs for host in engine.hosts_of(ref) or ()})
 
 
 def _layers(authority: Authority, host: str) -> tuple[Layer, ...]:
-    point = authority.engine.host_point(host) or DeadEnd(Unroutable.NO_AUTH_CONFIG)
+    point = authority.engine.host_point(host) or HOSTS.dead_end
     return authority.engine.program(point).layers
 
 

@@ -7,14 +7,11 @@ of each account is decided once for each class of workloads, and becomes a layer
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
-from math import prod
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from eastgate.authority.questions.connecting import share_family, vicinity_of
-from eastgate.authority.questions.labels import selectors_about, unlabelled_peer
+from eastgate.authority.questions.labels import selectors_about
 from eastgate.authority.questions.senders import (
     OUTSIDE,
     Receiver,
@@ -26,15 +23,12 @@ from eastgate.authority.questions.senders import (
     send,
 )
 from eastgate.basics.records import dataclass
-from eastgate.cluster import Workload, account_of, is_added_label
-from eastgate.cluster.ends import Values
+from eastgate.cluster import Workload, account_of
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import Policy
-from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
 from eastgate.ir import (
     ALWAYS,
-    NEVER,
     AccountsOf,
     AnyAccount,
     Chain,
@@ -53,7 +47,6 @@ from eastgate.ir import (
     Predicate,
     Present,
     Refusal,
-    Request,
     Rule,
     RuleKind,
     SelectorCase,
@@ -65,12 +58,10 @@ from eastgate.ir import (
     mentions,
     rewrite,
     rewrite_stage,
-    values_of,
 )
 from eastgate.ir.addresses import parse_network
 from eastgate.ir.attributes import (
     ADDRESS,
-    DESTINATION_ADDRESS,
     IDENTITY,
     PACKET_SOURCE,
     PORT,
@@ -83,32 +74,12 @@ from eastgate.ir.attributes import (
     Attribute,
 )
 from eastgate.ir.labels import Selector
-from eastgate.ir.symbolic.cells import cells_of_attributes
-from eastgate.ir.symbolic.partial import Facts, residual
 from eastgate.reach.destinations import Decides
+from eastgate.reach.network_verdicts import NetworkVerdict, NetworkVerdicts, ReceiverEnd, equal
 from eastgate.reach.requests import EVERY_PORT, port_classes
 
 _AT_ENDS = Placement(Site.NETWORK, "both ends")
 _SOMEWHERE = "any-other"  # a namespace that nobody declares
-
-_MOST_CELLS = 256  # of what is unknown, that are looked at one by one
-
-
-@dataclass(frozen=True, slots=True)
-class _NetworkVerdict:
-    """Whether the network lets a connection pass, whatever is unknown of it, and the rule that says so, if it is one.
-
-    `when`: what must be so for it to pass.
-    """
-
-    passes: bool
-    origin: Origin | None
-    when: Predicate
-
-    @property
-    def may_pass(self) -> bool:
-        """Return whether there is a connection of this kind that passes."""
-        return self.when != NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,46 +110,6 @@ class FromOwnNode:
 
     def __str__(self) -> str:
         return "a pod's own node, which may always call it,"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _AskedOfNetwork:
-    """What policies ask of connections, attribute by attribute, and how values answer it."""
-
-    atoms: Mapping[Attribute, tuple[Is, ...]]
-    truths: dict[tuple[Attribute, Known], tuple[bool, ...]]
-
-    @property
-    def has_added_labels(self) -> bool:
-        """Return whether they ask for labels that a cluster adds to pods."""
-        matchers = (atom.matcher for asked in self.atoms.values() for atom in asked)
-        return any(isinstance(each, Labelled) and any(map(is_added_label, each.selector.keys)) for each in matchers)
-
-    @classmethod
-    def of(cls, layers: Iterable[Layer]) -> _AskedOfNetwork:
-        """Collect what layers ask."""
-        atoms: dict[Attribute, dict[Is, None]] = defaultdict(dict)
-        for atom in (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)):
-            atoms[atom.attribute][atom] = None
-        return cls({attribute: tuple(asked) for attribute, asked in atoms.items()}, {})
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Departure:
-    """The end of a sender: what decides there, and the number of its kind."""
-
-    program: Program | None
-    kind: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Arrival:
-    """The end of a receiver, called on a port: what decides there, and the number of its kind."""
-
-    receiver: Receiver
-    values: Values
-    program: Program | None
-    kind: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,8 +150,6 @@ _FROM_NODE = Origin(None, 0, derived=FromOwnNode())
 _ISOLATED = Origin(None, 0, derived=Isolation())
 _OPEN = Origin(None, 0, derived=NothingInTheWay())
 
-_DEPENDS = _NetworkVerdict(False, None, Is(SOURCE_LABELS, Present()))
-
 _reached: WeakKeyDictionary[Engine[Policy], tuple[int, NetworkReach]] = WeakKeyDictionary()
 
 
@@ -247,11 +176,6 @@ class NetworkReach:
         self._settings = authority.settings
         self._engine = authority.engine
         self._kinds_of_pods: dict[Hashable, tuple[list[Labelled], list[str]] | None] = {}
-        self._verdicts: dict[Hashable, _NetworkVerdict] = {}
-        self._outcomes: dict[Hashable, _NetworkVerdict] = {}
-        self._asked_by: dict[int, _AskedOfNetwork] = {}
-        self._kinds: dict[Hashable, int] = {}
-        self._departures: dict[Sender, _Departure] = {}
         self._imagined: dict[Hashable, _ImaginedPods | None] = {}
         self._layers: dict[Hashable, Layer] = {}
         self._accounts: dict[str, list[Sender]] = defaultdict(list)
@@ -260,16 +184,10 @@ class NetworkReach:
             identity = workload.identity_in(domain)
             if identity is not None and (workload.is_pod or (account_of(identity) or ("",))[0] == domain):
                 self._accounts[identity] += send(workload, self._world)
-        # Of all policies, since some may select only pods that no manifest has
-        policies = self._engine.network_policies
-        self._egress = [layer for each in policies for layer in self._engine.layers_of(each, Direction.EGRESS)]
+        self._connections = NetworkVerdicts(authority)
+        self._egress = self._connections.egress
         atoms = (atom for layer in self._egress for atom in layer.atoms(observed=False))
         self._asked_of_ports = tuple(dict.fromkeys(atom for atom in atoms if PORT in mentions(atom)))
-        arriving = (layer for each in policies for layer in self._engine.layers_of(each, Direction.INGRESS))
-        self._asked = _AskedOfNetwork.of([*self._egress, *arriving])
-        self._has_added_labels = self._asked.has_added_labels or any(
-            self._engine.uncertain(NetworkEnd(key, Direction.INGRESS)) for key in self._world.workloads
-        )
         self._telling = frozenset[Attribute]().union(*(layer.looks_at for layer in self._egress))
 
     @property
@@ -282,11 +200,11 @@ class NetworkReach:
 
     def passes(self, sender: Sender, receivers: Sequence[Receiver], port: int, transport: str) -> bool:
         """Return whether a connection is let through, at whichever address it arrives."""
-        return self._verdict(sender, self._arrivals(receivers, port, transport)).passes
+        return self._connections.verdict(sender, self._connections.arrivals(receivers, port, transport)).passes
 
     def decide(self, sender: Sender, receivers: Sequence[Receiver], port: int) -> tuple[bool, Origin | None]:
         """Return whether a TCP connection is let through at every address, and the rule that decides."""
-        verdict = self._verdict(sender, self._arrivals(receivers, port))
+        verdict = self._connections.verdict(sender, self._connections.arrivals(receivers, port))
         return verdict.passes, verdict.origin
 
     def kinds_of_pods(self, workload: Workload, namespace: str | None) -> tuple[list[Labelled], list[str]] | None:
@@ -295,7 +213,7 @@ class NetworkReach:
         They are told apart as senders to a workload. None stands for a namespace that nobody declares. Returns None
         where there are too many kinds.
         """
-        (arrival, *_) = self._arrivals(receive(workload, self._world), EVERY_PORT.first)
+        (arrival, *_) = self._connections.arrivals(receive(workload, self._world), EVERY_PORT.first)
         home = namespace if namespace is not None else _SOMEWHERE
         key = home, id(arrival.program)
         if key not in self._kinds_of_pods:
@@ -355,12 +273,12 @@ class NetworkReach:
 
     def _chain(self, workload: Workload, port: int, layers: Sequence[Layer]) -> Chain:
         receivers = receive(workload, self._world, port)
-        arrivals = self._arrivals(receivers, port)
+        arrivals = self._connections.arrivals(receivers, port)
         accepted: dict[Origin | None, set[str]] = defaultdict(set)
         denied: dict[Origin | None, set[str]] = defaultdict(set)
         steps: list[Step] = []
         for identity, senders in self._accounts.items():
-            verdicts = [(sender, self._verdict(sender, arrivals)) for sender in senders]
+            verdicts = [(sender, self._connections.verdict(sender, arrivals)) for sender in senders]
             refused = {_key(sender): verdict for sender, verdict in verdicts if not verdict.passes}
             if not refused:
                 accepted[verdicts[0][1].origin].add(identity)
@@ -386,17 +304,17 @@ class NetworkReach:
         stage = FirstMatch("network", tuple(steps), Effect.PASS, Refusal.CLOSED)
         return Chain((stage, *(self._outside(receivers[0], port, layers))))
 
-    def _steps_of_others(self, who: Predicate, namespace: str, arrivals: Sequence[_Arrival]) -> Iterator[Step]:
+    def _steps_of_others(self, who: Predicate, namespace: str, arrivals: Sequence[ReceiverEnd]) -> Iterator[Step]:
         """Yield what happens to pods of a namespace that no manifest has: they may have any labels."""
         imagined = self._imagine(namespace, arrivals[0])
-        if imagined is None and not self._verdict(any_pod(namespace, self._world), arrivals).may_pass:
+        if imagined is None and not self._connections.verdict(any_pod(namespace, self._world), arrivals).may_pass:
             yield _step(who, Effect.DENY, None)
             return
         if imagined is None:
             yield _step(all_of([who, Is(SOURCE_LABELS, Present())]), Effect.ACCEPT, None)  # it depends
             yield _step(who, Effect.DENY, None)
             return
-        verdicts = [(sender, self._verdict(sender, arrivals)) for sender in imagined.senders]
+        verdicts = [(sender, self._connections.verdict(sender, arrivals)) for sender in imagined.senders]
         allowed = [(sender, verdict) for sender, verdict in verdicts if verdict.passes]
         if allowed:
             which = imagined.labelled([sender for sender, _ in allowed])
@@ -410,7 +328,7 @@ class NetworkReach:
         if len(allowed) < len(verdicts):
             yield _step(who, Effect.DENY, next(verdict.origin for _, verdict in verdicts if not verdict.passes))
 
-    def _imagine(self, namespace: str, arrival: _Arrival) -> _ImaginedPods | None:
+    def _imagine(self, namespace: str, arrival: ReceiverEnd) -> _ImaginedPods | None:
         """Return a pod of each kind that could be in a namespace; None where there are too many."""
         key = namespace, id(arrival.program)
         if key not in self._imagined:
@@ -440,124 +358,6 @@ class NetworkReach:
             chain = next((case.chain for case in layer.cases if rewrite(case.when, settle) == ALWAYS), layer.otherwise)
             yield from (rewrite_stage(stage, settle_rule) for stage in chain.stages)
 
-    def _arrivals(self, receivers: Iterable[Receiver], port: int, transport: str = "TCP") -> list[_Arrival]:
-        return [
-            self._arrival(receiver, {**receiver.values, PORT: port, TRANSPORT: transport}) for receiver in receivers
-        ]
-
-    def _arrival(self, receiver: Receiver, values: Values) -> _Arrival:
-        program = self._engine.program(receiver.end) if isinstance(receiver.end, NetworkEnd) else None
-        return _Arrival(receiver, values, program, self._kind(program, values))
-
-    def _departure(self, sender: Sender) -> _Departure:
-        departure = self._departures.get(sender)
-        if departure is None:
-            program = self._engine.program(sender.end) if sender.end is not None else None
-            departure = _Departure(program, self._kind(program, sender.values))
-            self._departures[sender] = departure
-        return departure
-
-    def _kind(self, program: Program | None, values: Values) -> int:
-        """Return a number that all ends have which have this program, and which no policy tells apart."""
-        truths = (self._truths(self._asked, attribute, value) for attribute, value in sorted(values.items()))
-        return self._kinds.setdefault((id(program), *values.keys(), *truths), len(self._kinds))
-
-    def _truths(self, asked: _AskedOfNetwork, attribute: Attribute, value: Known) -> tuple[bool, ...]:
-        """Return which of the questions about an attribute a value answers with yes."""
-        truths = asked.truths.get((attribute, value))
-        if truths is None:
-            truths = tuple(atom.accepts(value) for atom in asked.atoms.get(attribute, ()))
-            asked.truths[attribute, value] = truths
-        return truths
-
-    def _verdict(self, sender: Sender, arrivals: Sequence[_Arrival]) -> _NetworkVerdict:
-        """Return whether the network lets a connection pass, whichever address of the receiver it is to."""
-        if len(arrivals) > 1:
-            arrivals = [each for each in arrivals if share_family(sender, each.receiver)] or arrivals
-        verdicts = [self._verdict_at(sender, each) for each in arrivals]
-        denied = next((verdict for verdict in verdicts if not verdict.passes), None)
-        if denied is None or len(verdicts) == 1:
-            return verdicts[0]
-        cases = [
-            all_of([_equal(DESTINATION_ADDRESS, each.values.get(DESTINATION_ADDRESS)), verdict.when])
-            for each, verdict in zip(arrivals, verdicts, strict=True)
-            if verdict.may_pass
-        ]
-        return _NetworkVerdict(False, denied.origin, any_of(cases))
-
-    def _verdict_at(self, sender: Sender, arrival: _Arrival) -> _NetworkVerdict:
-        if self._has_added_labels and self._is_unlabelled(sender, arrival.receiver):
-            return _DEPENDS
-        departure = self._departure(sender)
-        vicinity = vicinity_of(sender, arrival.receiver, is_direct=True)
-        key = departure.kind, arrival.kind, vicinity.get(VICINITY, UNKNOWN)
-        verdict = self._verdicts.get(key)
-        if verdict is None:
-            values = {**arrival.values, **sender.values, **vicinity}
-            programs = [program for program in (departure.program, arrival.program) if program is not None]
-            verdicts = [self._outcome(program, values) for program in programs]
-            denied = next((each for each in verdicts if not each.passes), None)
-            origins = [each.origin for each in verdicts if each.origin is not None]
-            if denied is None:
-                verdict = _NetworkVerdict(True, origins[-1] if origins else None, ALWAYS)
-            else:
-                may_pass = all(each.may_pass for each in verdicts)
-                when = all_of([each.when for each in verdicts]) if may_pass else NEVER
-                verdict = _NetworkVerdict(False, denied.origin, when)
-            self._verdicts[key] = verdict
-        return verdict
-
-    def _is_unlabelled(self, sender: Sender, receiver: Receiver) -> bool:
-        """Return whether labels matter that a cluster adds to the pods of templates."""
-        ends = [end for end in (sender.end, receiver.end) if isinstance(end, NetworkEnd)]
-        if any(map(self._engine.uncertain, ends)):
-            return True
-        return unlabelled_peer(self._engine, self._world, ends) is not None
-
-    def _outcome(self, program: Program, values: Values) -> _NetworkVerdict:
-        """Return what one end does, which is the same for all values that its rules do not tell apart."""
-        asked = self._asked_by.get(id(program))
-        if asked is None:
-            asked = self._asked_by[id(program)] = _AskedOfNetwork.of(program.layers)
-        known = (
-            self._truths(asked, attribute, values[attribute]) if attribute in values else None
-            for attribute in asked.atoms
-        )
-        key = id(program), *known
-        outcome = self._outcomes.get(key)
-        if outcome is None:
-            decided = program.outcome(program.finder.find(Request(values)))
-            when = ALWAYS if decided.allowed else _passing(program, asked, values)
-            outcome = _NetworkVerdict(decided.allowed, decided.rule.origin if decided.rule is not None else None, when)
-            self._outcomes[key] = outcome
-        return outcome
-
-
-def _passing(program: Program, asked: _AskedOfNetwork, values: Values) -> Predicate:
-    """Return which values of what is unknown let a connection pass that is denied since it is unknown."""
-    unknown = [attribute for attribute in asked.atoms if attribute not in values]
-    rules = (rule for layer in program.layers for chain in layer.chains for rule in chain.rules(observed=False))
-    if not unknown or all(residual(rule.when, Facts(values)) == NEVER for rule in rules):
-        return NEVER
-    atoms = [atom for atoms in asked.atoms.values() for atom in atoms]
-    cells, is_all = cells_of_attributes(atoms, unknown)
-    if not is_all or prod(len(cells[attribute]) for attribute in unknown) > _MOST_CELLS:
-        return Is(unknown[0], Present())  # it depends
-    return any_of(
-        all_of([_in_cell(asked, attribute, value) for attribute, value in zip(unknown, chosen, strict=True)])
-        for chosen in product(*(cells[attribute] for attribute in unknown))
-        if program.outcome(program.finder.find(Request({**values, **dict(zip(unknown, chosen, strict=True))}))).allowed
-    )
-
-
-def _in_cell(asked: _AskedOfNetwork, attribute: Attribute, value: Known) -> Predicate:
-    """Match the values of an attribute that rules do not tell from this one."""
-    return all_of([atom if atom.accepts(value) else Not(atom) for atom in asked.atoms[attribute]])
-
-
-def _equal(attribute: Attribute, value: Known) -> Predicate:
-    return Is(attribute, OneOf(frozenset(values_of(value)))) if value is not None else Not(Is(attribute, Present()))
-
 
 _ELSEWHERE: dict[Attribute, Known] = {**OUTSIDE, TRANSPORT: "TCP", VICINITY: None}
 """What is known of callers who are no pods."""
@@ -567,14 +367,14 @@ def _step(who: Predicate, effect: Effect, origin: Origin | None) -> Step:
     return Step(Rule(who, origin if origin is not None else _ISOLATED if effect is Effect.DENY else _OPEN), effect)
 
 
-def _steps_of_some(who: Predicate, verdicts: Sequence[tuple[Sender, _NetworkVerdict]]) -> Iterator[Step]:
+def _steps_of_some(who: Predicate, verdicts: Sequence[tuple[Sender, NetworkVerdict]]) -> Iterator[Step]:
     """Yield what lets some connections of pods pass: from one of several addresses, or depending on what is unknown."""
     pods: dict[Predicate, list[str]] = defaultdict(list)
     addresses = Counter(_key(sender) for sender, _ in verdicts)
     for sender, verdict in verdicts:
         if verdict.may_pass:
             is_one = addresses[_key(sender)] == 1
-            at = ALWAYS if is_one else _equal(PACKET_SOURCE, sender.values.get(PACKET_SOURCE))
+            at = ALWAYS if is_one else equal(PACKET_SOURCE, sender.values.get(PACKET_SOURCE))
             pods[all_of([at, verdict.when])].append(_key(sender))
     for when, keys in pods.items():
         yield _step(all_of([who, Is(SOURCE_WORKLOAD, OneOf(frozenset(keys))), when]), Effect.ACCEPT, None)

@@ -8,7 +8,8 @@ from itertools import chain
 from eastgate.cluster import service_account_id
 from eastgate.ir import And, Computed, Is, Layer, OneOf, Predicate, atoms, mentions
 from eastgate.ir.attributes import IDENTITY
-from eastgate.ir.symbolic.callers import CALLER_ATTRIBUTES, AccountsIn, CallerCell, CallerCells, IdentityCell
+from eastgate.ir.symbolic.caller_cells import CALLER_ATTRIBUTES, CallerCells
+from eastgate.ir.symbolic.callers import AccountsIn, CallerCell, IdentityCell
 from eastgate.reach.caller_sets import CallerSets
 from eastgate.reach.destinations import Decides
 

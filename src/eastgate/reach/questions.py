@@ -33,13 +33,8 @@ from eastgate.ir.attributes import (
 )
 from eastgate.ir.spiffe import SCHEME
 from eastgate.ir.symbolic.callers import (
-    AccountsIn,
-    AnonymousCell,
     CallerCell,
     IdentityCell,
-    Name,
-    NamesUnder,
-    OtherAccounts,
     OtherIdentities,
     OtherNames,
 )
@@ -113,29 +108,18 @@ def source_of_cell(cell: CallerCell, trust_domain: str, identity: Known = None, 
     """Return a caller of a cell; `identity`, `workload`: one that a request asks for."""
     if workload is not None and OTHER not in str(workload):
         return ends.Pod.of_key(str(workload))
-    match cell:
-        case IdentityCell(name):
-            return _account(name, trust_domain)
-        case AccountsIn(domain, namespace):
-            return _account(_identity(identity, f"spiffe://{domain}/ns/{namespace}/sa/"), trust_domain)
-        case OtherAccounts(domain):
-            return _account(_identity(identity, f"spiffe://{domain}/ns/{_FRESH}/sa/"), trust_domain)
-        case OtherIdentities():
-            return _no_account(_identity(identity, f"spiffe://{_FRESH}.example/"), trust_domain)
-        case Name(name):
-            return ends.SpiffeId(cell.identity) if cell.identity else ends.CertificateName(name)
-        case NamesUnder(suffix):
-            return ends.CertificateName(f"{_FRESH}{suffix}")
-        case OtherNames():
-            return ends.CertificateName(f"{_FRESH}.example")
-        case AnonymousCell():
-            return ends.ANONYMOUS
-
-
-def _identity(asked: Known, stem: str) -> str:
-    """Return the SPIFFE ID that a request asks for, or one with this beginning."""
-    text = _FRESH if asked is None else _text(asked)
-    return text if text.startswith(SCHEME) else f"{stem}{text.strip('/')}"
+    asked = _FRESH if identity is None else _text(identity)
+    fresh = f"{_FRESH}.example" if isinstance(cell, OtherIdentities | OtherNames) else _FRESH
+    known, name = cell.example(fresh, asked.strip("/"))
+    if name is not None:
+        return ends.SpiffeId(known) if known is not None else ends.CertificateName(name)
+    if known is None:
+        return ends.ANONYMOUS
+    if asked.startswith(SCHEME) and not isinstance(cell, IdentityCell):
+        known = asked
+    if isinstance(cell, OtherIdentities):
+        return _no_account(known, trust_domain)
+    return _account(known, trust_domain)
 
 
 def _no_account(identity: str, trust_domain: str) -> ends.SpiffeId:

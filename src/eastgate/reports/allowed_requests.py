@@ -12,7 +12,6 @@ from typing import TypeGuard
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
-from eastgate.authority.filling import with_values
 from eastgate.authority.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends
 from eastgate.authority.point_programs import PointPrograms
 from eastgate.authority.questions import Arrival, EntryPoint, Question, UnknownLabelsError
@@ -44,14 +43,12 @@ from eastgate.ir.attributes import (
     IDENTITY,
     MCP_METHOD,
     MCP_TOOL,
-    METHOD,
     PORT,
     SERVICE,
     Attribute,
     AttributeKind,
 )
-from eastgate.ir.symbolic.callers import CallerCells
-from eastgate.ir.symbolic.cells import OTHER
+from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.ir.symbolic.listing import TooManyEntries, in_sequence
 from eastgate.ir.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.ir.symbolic.simplify import both, straightened
@@ -62,36 +59,16 @@ from eastgate.reach.endings import OPEN, Branch, EnforcementPoint, fold, list_po
 from eastgate.reach.possible import possible_requests
 from eastgate.reports.conditions import VALID_TOKEN, condition_text, readable, some_claim
 from eastgate.reports.graph.conditions import allowed_when, explain_branches
+from eastgate.reports.rephrasing import options, spellings
 
 _MOST_ARRIVALS, _MOST_ATOMS = 64, 80  # that are evaluated together
 _MOST_SEARCHED = 30  # atoms of a condition for which a request is looked for
 _MOST_TRIED = 8  # conditions for which an example is looked for
 _LONGEST = 160  # characters of conditions that are better than an example
 _SAYS_HTTP, _BYTES = (Is(APPLICATION, OneOf(frozenset({name}))) for name in ("http", "bytes"))
-_SOMEWHERE, _USUAL_PORT = "203.0.113.7", 8080
-_USUAL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
 _RAW = frozenset({"tcp", "tls", "https", "udp", "mongo", "mysql", "redis"})
 """Names of protocols that proxies pass on as bytes."""
-_OPTIONS: dict[AttributeKind, str] = {
-    AttributeKind.PORT: "--port",
-    AttributeKind.METHOD: "--method",
-    AttributeKind.APPLICATION: "--method",
-    AttributeKind.PATH: "--path",
-    AttributeKind.TARGET: "--path",
-    AttributeKind.URL_PATH: "--path",
-    AttributeKind.QUERY: "--path",
-    AttributeKind.HOST: "--host",
-    AttributeKind.AUTHORITY: "--host",
-    AttributeKind.HEADER: "--header",
-    AttributeKind.SNI: "--sni",
-    AttributeKind.CLAIM: "--claim",
-    AttributeKind.TOKEN: "--no-token",
-    AttributeKind.MCP_METHOD: "--mcp-method",
-    AttributeKind.MCP_TOOL: "--tool",
-    AttributeKind.SOURCE_ADDRESS: "--source-ip",
-    AttributeKind.PACKET_SOURCE: "--source-ip",
-    AttributeKind.FORWARDED_ADDRESS: "--forwarded-for",
-}
 
 
 def widen(arrival: Arrival, at: PointPrograms, *, question: Question, world: World) -> Request:
@@ -197,7 +174,7 @@ class AllowedRequests:
                 found = None
             if found is not None:
                 values = {name: value for name, value in found.values.items() if name is not IDENTITY}
-                for filled in _spellings(self._question, values):
+                for filled in spellings(self._question, values):
                     yield from self._with_tokens(filled)
 
     def _with_tokens(self, question: Question) -> Iterator[Question]:
@@ -244,7 +221,7 @@ class AllowedRequests:
         deny: tuple[str, ...] = (*texts, *refused)
         if not by_denials:
             allow, deny = texts, (OTHERWISE, *refused)
-        return Depends(allow, deny, tuple(allowed.arguments), is_condition=True, options=_options(looked_at))
+        return Depends(allow, deny, tuple(allowed.arguments), is_condition=True, options=options(looked_at))
 
     def _witness(self, part: Predicate) -> Request | None:
         """Return a request that meets a condition; None where there is none. Raises GaveUp."""
@@ -370,38 +347,3 @@ def _alternatives(predicate: Predicate) -> Sequence[Predicate]:
     ):
         return (predicate,)
     return [each for option in chosen[0].parts if (each := both((*rest, option))) != NEVER]
-
-
-def _spellings(question: Question, values: dict[Attribute, Known]) -> Iterator[Question]:
-    """Yield the question with these values, first with usual ones in the place of those that no rule names."""
-    usual = {name: None if name.is_header and value == OTHER else value for name, value in values.items()}
-    for filled in (with_values(question, usual), with_values(question, values)):
-        for spelled in (*_plainer(question, filled), filled):
-            if question.method is None and values.get(METHOD) == OTHER:
-                yield from (replace(spelled, method=method) for method in _USUAL_METHODS)
-            yield spelled
-
-
-def _plainer(question: Question, filled: Question) -> Iterator[Question]:
-    """Yield a question with values that people would write in the place of made up ones."""
-    plainer = filled
-    for stranger in ("stranger", "any-other"):
-        if plainer.path is not None and question.path is None and stranger in plainer.path:
-            plainer = replace(plainer, path=plainer.path.replace(stranger, "").replace("//", "/") or "/")
-    for part in ("source_ip", "forwarded_for"):
-        address = getattr(filled, part)
-        if isinstance(address, str) and getattr(question, part) is None and address.endswith(".0"):
-            usable = _SOMEWHERE if address == "0.0.0.0" else f"{address[:-1]}1"  # noqa: S104
-            plainer = replace(plainer, **{part: usable})  # type: ignore[arg-type]
-    if filled.port == 1 and question.port is None:
-        plainer = replace(plainer, port=_USUAL_PORT)
-    if plainer != filled:
-        yield plainer
-
-
-def _options(attributes: Iterable[Attribute]) -> tuple[str, ...]:
-    given = [attribute for attribute in attributes if attribute.kind in _OPTIONS]
-    if any(attribute.needs_http for attribute in given):  # a question with such an option is about HTTP
-        given = [attribute for attribute in given if attribute is not APPLICATION]
-    named = dict.fromkeys(_OPTIONS[attribute.kind] for attribute in given)
-    return tuple(sorted(named, key=list(_OPTIONS.values()).index))

@@ -20,7 +20,8 @@ from eastgate.ir import EffectivePolicy, Origin, PolicyReading, Rule, Ruling, me
 from eastgate.ir.attributes import MCP_TOOL, VICINITY
 from eastgate.ir.symbolic.truth import truth
 from eastgate.reports.columns import indent_lines, lay_out
-from eastgate.reports.conditions import actual_text, condition_text
+from eastgate.reports.conditions import condition_text
+from eastgate.reports.connections import actual_text
 
 _CLOSEST = 2  # rules that missed a request, and entries of their lists
 _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"

@@ -14,7 +14,8 @@ from eastgate import Settings
 from eastgate.controller.admission.conversion import ConversionError, answer_conversion, convert_object
 from eastgate.controller.admission.conversion.objects import NARROWED, original_in, spec_annotation
 from eastgate.controller.admission.reviews import MalformedReviewError
-from eastgate.reach.differences import DoubtReason, compare
+from eastgate.reach.comparison import DoubtReason
+from eastgate.reach.differences import compare
 from eastgate.settings import MeshMode
 from tests.controller.admission.neighbours import LABELS, neighbours
 from tests.convert.crowds import crowds, pod

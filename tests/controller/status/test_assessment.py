@@ -462,6 +462,7 @@ SERVER: Manifest = {
     "metadata": {"name": "web", "namespace": "shop"},
     "spec": {"podSelector": {"matchLabels": {"app": "web"}}, "port": 8080, "proxyProtocol": "HTTP/1"},
 }
+LINKERD = frozenset({"policy.linkerd.io"})
 LINKERD_ROUTE: Manifest = {
     "apiVersion": "policy.linkerd.io/v1beta3",
     "kind": "HTTPRoute",
@@ -484,7 +485,7 @@ def test_the_status_of_linkerd_is_written_only_where_its_own_controller_is_not()
     theirs = assess(route, STORED, view_of(authority, report))
     assert theirs is not None
     assert theirs.entries == ()
-    assessment = assess(route, STORED, view_of(authority, report, owns_linkerd=True))
+    assessment = assess(route, STORED, view_of(authority, report, shared_groups=LINKERD))
     assert assessment is not None
     assert [entry[0] for entry in shown(assessment)] == ["Server shop/gone", "Server shop/web"]
     assert [entry[1][0] for entry in shown(assessment)] == [("Accepted", "False", "NoMatchingParent"), ACCEPTED]
@@ -493,7 +494,7 @@ def test_the_status_of_linkerd_is_written_only_where_its_own_controller_is_not()
 def test_a_route_of_linkerd_with_errors_has_no_parents_and_must_be_seen() -> None:
     bad = {**LINKERD_ROUTE, "spec": {**LINKERD_ROUTE["spec"], "rules": [{"matches": "all"}]}}
     authority = authority_of(SERVER, bad, *PODS)
-    view = view_of(authority, report_of(KEYS, policies=["HTTPRoute/shop/web"]), owns_linkerd=True)
+    view = view_of(authority, report_of(KEYS, policies=["HTTPRoute/shop/web"]), shared_groups=LINKERD)
     assessment = assess(policy_of(authority, "HTTPRoute/shop/web"), STORED, view)
     assert assessment is not None
     assert [entry.ancestor for entry in assessment.entries] == [None]
@@ -523,7 +524,7 @@ def test_a_route_of_linkerd_with_errors_has_no_parents_and_must_be_seen() -> Non
 def test_the_status_of_what_others_enforce_is_theirs(manifest: Manifest) -> None:
     authority = authority_of(manifest, *PODS)
     (other,) = authority.policies
-    assert assess(other, STORED, view_of(authority, report_of(KEYS), owns_linkerd=True)) is None
+    assert assess(other, STORED, view_of(authority, report_of(KEYS), shared_groups=LINKERD)) is None
 
 
 def test_what_proxies_say_of_a_policy_of_another_api_with_the_same_name_is_about_that() -> None:

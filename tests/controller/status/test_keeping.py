@@ -14,7 +14,7 @@ import pytest
 
 from eastgate.authority.sources.source import ClusterSource
 from eastgate.controller.proxies.progress import MeshReport
-from eastgate.controller.status import CONTROLLER_NAME, PolicyStatuses, has_linkerd_controller, keeps_status
+from eastgate.controller.status import CONTROLLER_NAME, PolicyStatuses, keeps_status, unwritten_groups
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
 from eastgate.reading.kubernetes import Connection, Resource, connect
@@ -324,7 +324,7 @@ def test_the_routes_of_linkerd_have_parents(server: ApiServer, namespace: str) -
         await cluster.wait_for(POLICIES, "web", lambda it: bool(ancestor(it)))
         cluster.report(report_of([f"{namespace}/web-0"], policies=[f"HTTPRoute/{namespace}/web"]))
         assert "status" not in cluster.get(ROUTES, "web")
-        cluster.statuses.take_settings(mesh=None, owns_linkerd=True)
+        cluster.statuses.take_settings(mesh=None, shared_groups=frozenset({"policy.linkerd.io"}))
         stored = await cluster.wait_for(ROUTES, "web", lambda it: bool(it.get("parents")))
         (parent,) = stored["status"]["parents"]
         assert parent["controllerName"] == CONTROLLER_NAME
@@ -335,7 +335,7 @@ def test_the_routes_of_linkerd_have_parents(server: ApiServer, namespace: str) -
 
 def test_the_controller_of_linkerd_is_known_by_its_lease(server: ApiServer, namespace: str) -> None:
     async def present(connection: Connection) -> bool:
-        return await has_linkerd_controller(connection)
+        return "policy.linkerd.io" not in await unwritten_groups(connection)
 
     async def test(cluster: RunningStatuses) -> None:
         async with connect(server.kubeconfig) as connection:

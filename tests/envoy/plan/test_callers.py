@@ -8,11 +8,11 @@ from eastgate import Settings
 from eastgate.envoy.plan import ByCaller
 from eastgate.ir import ALWAYS, NEVER, AccountsOf, Is, OneOf, Predicate, Prefix, Present, Suffix
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
+from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,
-    CallerCells,
     IdentityCell,
     OtherAccounts,
     OtherIdentities,

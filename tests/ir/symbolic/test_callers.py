@@ -9,11 +9,11 @@ import pytest
 
 from eastgate.ir import ALWAYS, NEVER, AccountsOf, Computed, Is, Matcher, OneOf, Predicate, Prefix, Present, Suffix
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, METHOD, Attribute
+from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,
-    CallerCells,
     IdentityCell,
     Name,
     NamesUnder,

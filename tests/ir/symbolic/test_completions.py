@@ -26,7 +26,7 @@ from eastgate.ir import (
     Stage,
 )
 from eastgate.ir.attributes import HOST, IDENTITY, METHOD, PORT, Attribute, header
-from eastgate.ir.symbolic.callers import CallerCells
+from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.ir.symbolic.cells import OTHER
 from eastgate.ir.symbolic.completions import Completion, complete
 from eastgate.ir.symbolic.judging import judge

@@ -24,7 +24,13 @@ from eastgate.ir import (
     Present,
 )
 from eastgate.ir.attributes import ADDRESS, IDENTITY, MESH_NAME, METHOD, PORT, Attribute, header
-from eastgate.ir.symbolic.callers import AccountsIn, AnonymousCell, CallerCells, IdentityCell, Name
+from eastgate.ir.symbolic.caller_cells import CallerCells
+from eastgate.ir.symbolic.callers import (
+    AccountsIn,
+    AnonymousCell,
+    IdentityCell,
+    Name,
+)
 from eastgate.ir.symbolic.partial import Facts, residual
 from eastgate.ir.symbolic.simplify import network
 

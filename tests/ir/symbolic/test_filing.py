@@ -9,11 +9,11 @@ import pytest
 from eastgate import Settings
 from eastgate.ir import ALWAYS, NEVER, AccountsOf, And, Is, Not, OneOf, Or, Predicate, Present, Suffix, atoms
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, METHOD
+from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,
-    CallerCells,
     IdentityCell,
     OtherIdentities,
 )

@@ -45,7 +45,7 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import BAD_HOST, HANDED_PATH, IDENTITY, METHOD, PATH, PORT, URL_PATH, Attribute
 from eastgate.ir.paths import is_sensitive
-from eastgate.ir.symbolic.callers import CallerCells
+from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.ir.symbolic.completions import complete
 from eastgate.ir.symbolic.judging import (
     Undetermined,

@@ -27,7 +27,8 @@ from eastgate.ir import (
     Suffix,
 )
 from eastgate.ir.attributes import ADDRESS, IDENTITY, MESH_NAME, Attribute
-from eastgate.ir.symbolic.callers import CallerCell, CallerCells, cells_around
+from eastgate.ir.symbolic.caller_cells import CallerCells
+from eastgate.ir.symbolic.callers import CallerCell, cells_around
 from eastgate.ir.symbolic.judging import possible_outcomes, with_answers
 from eastgate.ir.symbolic.listing import TooManyEntries, list_tree
 from eastgate.ir.symbolic.partial import ArmIndex, Facts, Partial, residual

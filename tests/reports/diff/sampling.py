@@ -13,7 +13,8 @@ from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, SERVICE, SNI
 from eastgate.ir.authorizers import consents
 from eastgate.ir.symbolic.stages import answer_attribute, is_answer
 from eastgate.ir.symbolic.truth import truth
-from eastgate.reach.differences import AuthorityComparison, DoubtReason, VerdictDifference, compare
+from eastgate.reach.comparison import AuthorityComparison, DoubtReason, VerdictDifference
+from eastgate.reach.differences import compare
 from eastgate.reach.endings import Spelling
 from eastgate.reach.pairing import Pair
 from eastgate.reports.diff.run import report_of

@@ -13,17 +13,18 @@ from eastgate.authority.questions.values import host_values
 from eastgate.cluster import PodsAcross, Route, Service, Workload, World, ends
 from eastgate.cluster.ends import EntryPoint, Values
 from eastgate.cluster.mesh_gateways import MESH_GATEWAY_GROUP
-from eastgate.cluster.points import DeadEnd, Point
+from eastgate.cluster.points import Point
 from eastgate.cluster.question import Question
 from eastgate.cluster.question_errors import BAD_ATTRIBUTE, NOTHING_BEHIND, QuestionError
 from eastgate.cluster.targets import BackendNamed, HostNamed
-from eastgate.ir import PolicyRef, Predicate, Request, Unroutable
+from eastgate.dialects import HOSTS
+from eastgate.ir import PolicyRef, Predicate, Request
 from eastgate.ir.attributes import (
-    AUTH_CONFIG,
     BACKEND,
     DESTINATION_ADDRESS,
     DESTINATION_DOMAIN,
     HANDED_PATH,
+    HOST_POLICY,
     PORT,
     SERVICE,
     SNI,
@@ -176,19 +177,19 @@ def outside(question: Question, to: ends.Host, world: World, settings: Settings)
 
 
 def _at_host(question: Question, to: ends.AuthConfig | ends.Host, hosts: HostIndex) -> EntryPoint:
-    """Return the point at which Authorino decides about a host, which need not be that of the request.
+    """Return the point at which the policies for hosts decide, which need not be that of the request.
 
     No proxy of ours has normalised the path before.
     """
     host = to.value if isinstance(to, ends.Host) else _asked_host(question, to, hosts)
-    point: Point = hosts.host_point(host) or DeadEnd(Unroutable.NO_AUTH_CONFIG)
+    point: Point = hosts.host_point(host) or HOSTS.dead_end
     if isinstance(to, ends.Host):
         where, asked = str(HostNamed(host)), None
     else:
-        where, asked = f"AuthConfig {to.key}, host {host}", to.key
+        where, asked = f"{HOSTS.kind} {to.key}, host {host}", to.key
     own = host_values(host) if question.host is None else {}
     spelling = _spelling(question.path) if question.path is not None else {}
-    return EntryPoint(where, (point,), {**_port(question), **own, **spelling, AUTH_CONFIG: asked})
+    return EntryPoint(where, (point,), {**_port(question), **own, **spelling, HOST_POLICY: asked})
 
 
 def _spelling(path: str) -> Values:
@@ -197,15 +198,15 @@ def _spelling(path: str) -> Values:
 
 
 def _asked_host(question: Question, to: ends.AuthConfig, hosts: HostIndex) -> str:
-    """Return the host of a question to an AuthConfig, or else its only host. Raises QuestionError where it has more."""
-    own = hosts.hosts_of(to.ref)
+    """Return the host of a question to a policy, or else its only host. Raises QuestionError where it has more."""
+    own = hosts.hosts_of(HOSTS.ref(to.namespace, to.name))
     if own is None:
-        raise not_declared("AuthConfig", to.key, {f"{ref.namespace}/{ref.name}": ref for ref in hosts.host_refs})
+        raise not_declared(HOSTS.kind, to.key, {f"{ref.namespace}/{ref.name}": ref for ref in hosts.host_refs})
     if question.host is not None:
         return question.host
     if len(own) == 1 and not own[0].startswith("*"):
         return own[0]
-    message = f"the host is missing: AuthConfig {to.key} is for {' and '.join(own) or 'no host that can be read'}"
+    message = f"the host is missing: {HOSTS.kind} {to.key} is for {' and '.join(own) or 'no host that can be read'}"
     raise QuestionError(BAD_ATTRIBUTE, message, "give the host of the request: --host, or http: {host: ..} in a table")
 
 

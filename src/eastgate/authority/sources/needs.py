@@ -8,10 +8,10 @@ from typing import Any, Final
 from eastgate.authority.sources.documents import ref_of
 from eastgate.basics.records import dataclass
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
+from eastgate.dialects import registered
 from eastgate.ir import PolicyRef
 from eastgate.settings import Settings
 
-_MESH_CONFIG_NAMESPACES: Final = ("istio-system",)
 _REFERENCE_LISTS: Final = frozenset({"certificateRefs", "caCertificateRefs", "signingKeyRefs"})
 _REFERENCES: Final = ("SecretRef", "credentialsRef")
 _SELECTING: Final = frozenset({"apiKey", "x509", "mtls"})
@@ -44,7 +44,7 @@ class NeedIndex:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._by_object: dict[PolicyRef, frozenset[NeededObjects]] = {}
-        self._always = frozenset(NeededObjects("ConfigMap", namespace) for namespace in _MESH_CONFIG_NAMESPACES)
+        self._always = frozenset(NeededObjects("ConfigMap", namespace) for namespace in registered().config_namespaces)
 
     def put(self, obj: Mapping[str, Any]) -> bool:
         """Note what an object names; return whether that is something else than before."""

@@ -2,7 +2,7 @@
 
 The host is what a client wrote. So it may choose a Gateway only where one alone takes it; and where the request also
 came in by the address of a pod, the pod's policies are asked as well as the Gateway's, and both must allow. So are the
-AuthConfigs, where one is for the host however it is spelt: Authorino compares it with letter case, and Gateways do not.
+policies for hosts, where one is for the host however it is spelt: these compare letter case, and Gateways do not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from eastgate.cluster.routing.hostnames import comparable, hostnames_of
 from eastgate.control.authorizer.checks import ProxyCheck
 from eastgate.ir.hosts import comparable_host
 
-_LOOKUP: Final = "host"  # the extension with the host that Authorino looks up, instead of the request's
+_LOOKUP: Final = "host"  # the extension with the host to look up, instead of the request's
 
 _MOST_HOSTS = 4096  # that are remembered
 

@@ -11,12 +11,10 @@ from typing import Any
 from eastgate.basics.records import dataclass
 from eastgate.cluster.resources import MODE, SOURCE_UID, UNWRITABLE
 from eastgate.controller.admission.reviews import MalformedReviewError, request_of
-from eastgate.dialects.istio.validation import DRY_RUN
+from eastgate.dialects import registered
 
 _API_VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
 _BESIDE_CONTENT = frozenset({"metadata", "status"})
-_DECIDING = (MODE, DRY_RUN, UNWRITABLE)  # annotations that say whether and how a policy decides anything
-_SELECTED = "Server"  # Linkerd's: other policies select it by its labels
 _UNPROCESSABLE, _FORBIDDEN = 422, 403
 _WHOLE = "spec"  # the field of what is said of all others
 
@@ -100,10 +98,16 @@ def _content(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
     annotations = _mapping(metadata.get("annotations"))
     content = {key: value for key, value in manifest.items() if key not in _BESIDE_CONTENT}
     labels = _mapping(metadata.get("labels"))
+    is_selected = (_group_of(manifest), manifest.get("kind")) in registered().selected_kinds
     is_marked = SOURCE_UID in labels  # who writes copies of policies removes those that should not be there
-    selected = labels if is_marked or manifest.get("kind") == _SELECTED else None
+    selected = labels if is_marked or is_selected else None
     owners = metadata.get("ownerReferences") if is_marked else None
-    return content, [selected, owners, *(annotations.get(key) for key in _DECIDING)]
+    deciding = (MODE, UNWRITABLE, *registered().deciding_annotations)
+    return content, [selected, owners, *(annotations.get(key) for key in deciding)]
+
+
+def _group_of(manifest: Mapping[str, Any]) -> str:
+    return _text(manifest.get("apiVersion")).rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,18 +22,6 @@ _INJECTION, _INJECT_POD = "eastgate.dev/injection", "eastgate.dev/inject"
 _SECONDS = 10
 _BRIEF_SECONDS = 5  # for what many wait for, and that is allowed without an answer
 
-_POD_ANNOTATIONS = (
-    "config.linkerd.io/admin-port",
-    "config.linkerd.io/default-inbound-policy",
-    "config.linkerd.io/inbound-port",
-    "config.linkerd.io/opaque-ports",
-    "config.linkerd.io/proxy-require-identity-inbound-ports",
-    "inject.istio.io/templates",
-    "sidecar.istio.io/inject",
-    "sidecar.istio.io/status",
-)
-"""Annotations of a pod that verdicts depend on."""
-
 
 def _rule(group: str, resources: Sequence[str], *operations: str) -> list[dict[str, Any]]:
     return [{"apiGroups": [group], "apiVersions": ["v1"], "operations": list(operations), "resources": list(resources)}]
@@ -104,7 +92,7 @@ def _of_kubernetes() -> Iterator[tuple[str, list[dict[str, Any]], str]]:
     yield "pods", pods, " || ".join((labels, *_noted("metadata")))
     # A binding hands labels and annotations on to its pod. Those of the topology of its node come from Kubernetes.
     labelling = "object.metadata.?labels.orValue({}).exists(key, !key.startsWith('topology.kubernetes.io/'))"
-    noting = (f"object.metadata.?annotations[?'{name}'].hasValue()" for name in _POD_ANNOTATIONS)
+    noting = (f"object.metadata.?annotations[?'{name}'].hasValue()" for name in dialects.registered().pod_annotations)
     yield "bindings", bindings, " || ".join((labelling, *noting))
     account = _differs(f"{template}.?spec.?serviceAccountName", "''")
     yield (
@@ -121,7 +109,7 @@ def _differs(field: str, otherwise: str = "{}") -> str:
 
 def _noted(metadata: str) -> Iterator[str]:
     """Yield that an annotation of pods differs; others, such as those of the network, change with every new pod."""
-    for name in _POD_ANNOTATIONS:
+    for name in dialects.registered().pod_annotations:
         yield _differs(f"{metadata}.?annotations[?'{name}']", "''")
 
 

@@ -67,8 +67,8 @@ class ClusterView:
     `mesh` is the name of the XMesh that is ours. `native` is the plan for an installed mesh, which enforces those
     policies that have an outcome in it; `written` are the policies as they were when it was carried out, without those
     of which that failed (None: all, as they are). `not_serving` names the control plane of that mesh if no endpoint of
-    it is ready. `owns_linkerd`: no policy controller of Linkerd runs, so that
-    Eastgate writes the status of its routes.
+    it is ready. `shared_groups` are the API groups whose shared status Eastgate writes: their own controller does not
+    run.
     """
 
     authority: Authority
@@ -77,7 +77,7 @@ class ClusterView:
     native: NativePlan | None = None
     written: Mapping[PolicyRef, StoredPolicy] | None = None
     not_serving: str | None = None
-    owns_linkerd: bool = False
+    shared_groups: frozenset[str] = frozenset()
     _indexed: _Index | None = None
     _outcomes: tuple[NativePlan, Mapping[PolicyRef, NativeOutcome]] | None = None
 
@@ -181,7 +181,7 @@ def assess(policy: Policy, stored: StoredPolicy, view: ClusterView) -> Assessmen
     kind = kind_of(policy.ref)
     if kind is None or kind.status is None or (isinstance(policy, RejectedPolicy) and not policy.is_policy):
         return None
-    is_ours = kind.status is not Status.PARENTS or view.owns_linkerd
+    is_ours = kind.status_lease is None or kind.group in view.shared_groups
     parts = list(_parts(policy, stored, view, kind)) if is_ours else []
     if kind.served is None:  # others define it, and say what becomes of it where no proxy of ours is
         parts = [part for part in parts if part.is_ours]

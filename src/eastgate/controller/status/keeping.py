@@ -118,10 +118,10 @@ class PolicyStatuses:
         dirty = {outcome.source for each in plans if each is not None for outcome in each.outcomes}
         self.writer.mark(ref for ref in dirty if ref in self._objects)
 
-    def take_settings(self, *, mesh: str | None, owns_linkerd: bool) -> None:
-        """Take in the name of the XMesh that is ours, and whether the status of Linkerd's routes is ours to write."""
-        if (self.view.mesh, self.view.owns_linkerd) != (mesh, owns_linkerd):
-            self.view.mesh, self.view.owns_linkerd = mesh, owns_linkerd
+    def take_settings(self, *, mesh: str | None, shared_groups: frozenset[str]) -> None:
+        """Take in the name of the XMesh that is ours, and the groups whose shared status is ours to write."""
+        if (self.view.mesh, self.view.shared_groups) != (mesh, shared_groups):
+            self.view.mesh, self.view.shared_groups = mesh, shared_groups
             self.writer.mark_all()
 
     # What it is about

@@ -21,7 +21,6 @@ from eastgate.settings import Settings
 _FOLLOWED = frozenset({codes.SERVICE_SELECTOR.id})
 """Losses that are none where conversions are repeated: the selector of a Service is followed."""
 
-_DRY_RUN = "istio.io/dry-run"
 _LINKERD_ORDER = ("Server", "MeshTLSAuthentication", "HTTPRoute", "AuthorizationPolicy")
 _PROXY_PROTOCOL = {"proxyProtocol": "unknown"}  # what an API server would add
 
@@ -154,7 +153,7 @@ def _native(
     shared = manifest["kind"] == "Server"  # named by its pods and port, whichever policies share it
     if shared:
         manifest["spec"] |= _PROXY_PROTOCOL
-    annotations = {_DRY_RUN: "true"} if source.audits and manifest["apiVersion"].startswith(istio.GROUP) else {}
+    annotations = {istio.DRY_RUN: "true"} if source.audits and manifest["apiVersion"].startswith(istio.GROUP) else {}
     return marked(manifest, namespace, owners, situation, annotations, shared=shared)
 
 

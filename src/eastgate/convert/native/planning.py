@@ -33,7 +33,7 @@ from eastgate.convert.native.proving import Prover
 from eastgate.convert.native.situation import Situation, SourcePolicy, situation_of
 from eastgate.convert.native.targets import pods_of
 from eastgate.ir import PolicyRef
-from eastgate.reach.differences import AuthorityComparison, VerdictDifference
+from eastgate.reach.comparison import AuthorityComparison, VerdictDifference
 from eastgate.reach.pairing import Pair
 
 

@@ -20,7 +20,8 @@ from eastgate.convert.native.model import Json, NativeMesh
 from eastgate.convert.native.situation import Situation, SourcePolicy, read_documents
 from eastgate.convert.native.targets import pods_of
 from eastgate.convert.selectors import may_meet
-from eastgate.reach.differences import AuthorityComparison, compare
+from eastgate.reach.comparison import AuthorityComparison
+from eastgate.reach.differences import compare
 from eastgate.reading.manifests import Document
 from eastgate.settings import Settings
 

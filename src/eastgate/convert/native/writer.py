@@ -6,18 +6,20 @@ from collections.abc import Collection, Sequence
 
 from eastgate.basics.records import dataclass
 from eastgate.convert.native.marking import MANAGED_BY, MANAGER, SOURCE_UID, object_id
-from eastgate.convert.native.model import Json, NativePlan
+from eastgate.convert.native.model import Json, NativeMesh, NativePlan
 from eastgate.convert.native.reconciling import NativeStep, NativeStepKind, steps
+from eastgate.dialects import istio, linkerd
 from eastgate.reading.kubernetes import ApiError, Connection, Resource
 
-_LINKERD = "policy.linkerd.io"
+GROUPS = {NativeMesh.ISTIO: istio.GROUP, NativeMesh.LINKERD: linkerd.GROUP}
+"""The API group of the policies of each mesh."""
 
 RESOURCES = (
-    Resource("security.istio.io", "v1", "authorizationpolicies", "AuthorizationPolicy", namespaced=True),
-    Resource(_LINKERD, "v1beta3", "servers", "Server", namespaced=True),
-    Resource(_LINKERD, "v1alpha1", "meshtlsauthentications", "MeshTLSAuthentication", namespaced=True),
-    Resource(_LINKERD, "v1beta3", "httproutes", "HTTPRoute", namespaced=True),
-    Resource(_LINKERD, "v1alpha1", "authorizationpolicies", "AuthorizationPolicy", namespaced=True),
+    Resource(istio.GROUP, "v1", "authorizationpolicies", "AuthorizationPolicy", namespaced=True),
+    Resource(linkerd.GROUP, "v1beta3", "servers", "Server", namespaced=True),
+    Resource(linkerd.GROUP, "v1alpha1", "meshtlsauthentications", "MeshTLSAuthentication", namespaced=True),
+    Resource(linkerd.GROUP, "v1beta3", "httproutes", "HTTPRoute", namespaced=True),
+    Resource(linkerd.GROUP, "v1alpha1", "authorizationpolicies", "AuthorizationPolicy", namespaced=True),
 )
 """The kinds that are written."""
 

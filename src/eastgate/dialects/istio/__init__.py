@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.cluster import Everything, Target, Workload, World
 from eastgate.cluster.installations import INSTALLATIONS
+from eastgate.cluster.pods import INJECTION_ANNOTATIONS
 from eastgate.cluster.unread.locating import content_of, selector_in
-from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
+from eastgate.dialects.base import Dialect, Kind, NameUse, Scene, Surroundings
 from eastgate.dialects.istio import authentication_codes, codes
 from eastgate.dialects.istio.logs import codes as log_codes
-from eastgate.dialects.istio.model import GROUP, Action, IstioAuthorizationPolicy, IstioPolicy
+from eastgate.dialects.istio.model import DRY_RUN, GROUP, Action, IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.status import conditions
 from eastgate.dialects.istio.targets import targets_of, widened
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
     from eastgate.dialects.logs import LoggedDecision
 
-__all__ = ["DIALECT", "GROUP", "Policy"]
+__all__ = ["DIALECT", "DRY_RUN", "GROUP", "Policy"]
 
 Policy = IstioPolicy
 
@@ -121,6 +122,16 @@ def _read_log(line: str) -> LoggedDecision | None:
     return read_line(line)
 
 
+def _shows_proxies(world: World) -> bool:
+    if not world.meshed and not world.meshed_namespaces:
+        return False
+    from eastgate.dialects.istio.planes import shows_proxies  # many folders ask for no proxies
+
+    return shows_proxies(world)
+
+
+_CONFIGURING = frozenset({"ConfigMap", *(kind for _, kind in INSTALLATIONS)})  # kinds that may hold a MeshConfig
+
 DIALECT: Dialect[IstioPolicy] = Dialect(
     name="Istio",
     model=IstioPolicy,
@@ -137,9 +148,17 @@ DIALECT: Dialect[IstioPolicy] = Dialect(
     lint=_lint,
     stance=_stance,
     examine=_examine,
-    examined_kinds=frozenset({"ConfigMap", "Service", *(kind for _, kind in INSTALLATIONS)}),
+    examined_kinds=_CONFIGURING | {"Service"},
     status=conditions,
     read_log=_read_log,
     widen=_widen,
     notices=_notices,
+    surroundings=Surroundings(
+        kinds=_CONFIGURING | {"Gateway"},  # which may be a waypoint of any workload
+        of=_shows_proxies,
+        config_namespaces=frozenset({"istio-system"}),
+        root_namespace=lambda settings: settings.section(IstioSettings).root_namespace,
+        pod_annotations=INJECTION_ANNOTATIONS,
+    ),
+    deciding_annotations=frozenset({DRY_RUN}),
 )

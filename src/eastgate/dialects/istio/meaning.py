@@ -8,10 +8,10 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import moment
 from eastgate.cluster.resources import is_audit
 from eastgate.dialects.istio.attributes import attributes_of_field, attributes_of_key
-from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
+from eastgate.dialects.istio.model import DRY_RUN, Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.targets import read_refs, read_selector, targets_of
-from eastgate.dialects.istio.validation import DRY_RUN, action_of, is_true
+from eastgate.dialects.istio.validation import action_of, is_true
 from eastgate.dialects.istio.written import (
     OPERATION_FIELDS,
     SOURCE_FIELDS,

@@ -12,6 +12,7 @@ from eastgate.dialects.istio.written import IstioRule, WrittenValue
 from eastgate.ir import Origin, PolicyRef
 
 GROUP = "security.istio.io"
+DRY_RUN = "istio.io/dry-run"  # the annotation of a policy that only audits
 
 
 class Action(enum.StrEnum):

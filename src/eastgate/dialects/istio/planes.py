@@ -77,7 +77,7 @@ def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: Wor
     if own == "ambient" or (namespace.get(_MODE) == "ambient" and own != "none"):
         return ServingPlane.ZTUNNEL
     is_refused = workload.namespace in _NEVER_INJECTED or _INJECTION in namespace or workload.asks_for_sidecar is False
-    if is_refused or (workload.namespace in world.namespaces and _shows_proxies(world)):
+    if is_refused or (workload.namespace in world.namespaces and shows_proxies(world)):
         return ServingPlane.NONE
     return ServingPlane.UNKNOWN
 
@@ -106,7 +106,7 @@ def refusal_of(workload: Workload, world: World, its: str = "its") -> str | None
     return None
 
 
-def _shows_proxies(world: World) -> bool:
+def shows_proxies(world: World) -> bool:
     """Return whether a label of any namespace or pod asks for proxies, so that labels say which pods get one."""
     pods = (world.workloads[key] for key in world.meshed)
     return bool(world.meshed_namespaces) or any(not is_gateway_pod(pod, world) for pod in pods)

@@ -12,6 +12,7 @@ from eastgate.basics.diagnostics import did_you_mean
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import GATEWAY_GROUP
 from eastgate.dialects.istio import codes
+from eastgate.dialects.istio.model import DRY_RUN
 from eastgate.dialects.istio.written import OPERATION_FIELDS, SOURCE_FIELDS, negated
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Check, quoted
@@ -19,7 +20,6 @@ from eastgate.settings import Settings
 
 Checking = Check[Settings]
 
-DRY_RUN: Final = "istio.io/dry-run"
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 _CORE: Final = '""'

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import Everything, PodsMatching, Target
 from eastgate.cluster.unread.locating import content_of, selector_in
-from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
+from eastgate.dialects.base import Dialect, Kind, NameUse, Scene, Surroundings
 from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.gateway_routes import inspect
 from eastgate.dialects.linkerd.model import GROUP, LinkerdResource
 from eastgate.dialects.linkerd.settings import LinkerdSettings
-from eastgate.dialects.linkerd.stance import enforce, enforce_stance, stance_of
+from eastgate.dialects.linkerd.stance import POD_ANNOTATIONS, enforce, enforce_stance, stance_of
 from eastgate.dialects.linkerd.status import conditions, parents
 from eastgate.dialects.linkerd.words import WORDS
 from eastgate.dialects.serving import Status
@@ -45,6 +45,8 @@ class _Traits(TypedDict, total=False):
     parent: str
     locate: Callable[[Document], tuple[Target, ...] | None]
     shared_status: Status
+    status_lease: str
+    selected: bool
 
 
 def _kinds(kind: str, versions: tuple[str, ...], **more: Unpack[_Traits]) -> Iterator[Kind[LinkerdResource]]:
@@ -90,12 +92,19 @@ DIALECT: Dialect[LinkerdResource] = Dialect(
     name="Linkerd",
     model=LinkerdResource,
     kinds=(
-        *_kinds("Server", _ALPHA_TO_BETA_3, name_use=NameUse.COMMON, locate=_pods_of_server),
+        *_kinds("Server", _ALPHA_TO_BETA_3, name_use=NameUse.COMMON, locate=_pods_of_server, selected=True),
         *_kinds("ServerAuthorization", _ALPHA_TO_BETA_1),
         *_kinds("AuthorizationPolicy", _ALPHA, name_use=NameUse.OTHER_GROUPS),
         *_kinds("MeshTLSAuthentication", _ALPHA, by_reference=True),
         *_kinds("NetworkAuthentication", _ALPHA, by_reference=True),
-        *_kinds("HTTPRoute", _ALPHA_TO_BETA_3, name_use=NameUse.COMMON, parent="Server", shared_status=Status.PARENTS),
+        *_kinds(
+            "HTTPRoute",
+            _ALPHA_TO_BETA_3,
+            name_use=NameUse.COMMON,
+            parent="Server",
+            shared_status=Status.PARENTS,
+            status_lease="policy-controller-write",
+        ),
     ),
     layers=_layers,
     words=WORDS,
@@ -109,5 +118,6 @@ DIALECT: Dialect[LinkerdResource] = Dialect(
     status=conditions,
     parents=parents,
     inspect=inspect,
+    surroundings=Surroundings(pod_annotations=POD_ANNOTATIONS),
     bystanders=frozenset({(GROUP, "EgressNetwork"), (GROUP, "HTTPLocalRateLimitPolicy")}),
 )

@@ -13,6 +13,7 @@ _PORTS = {
     "linkerd-proxy": ("config.linkerd.io/inbound-port", 4143),
     _ADMIN: ("config.linkerd.io/admin-port", 4191),
 }
+PORT_ANNOTATIONS = tuple(annotation for annotation, _ in _PORTS.values())
 _PROBES = ("/live", "/ready")
 
 

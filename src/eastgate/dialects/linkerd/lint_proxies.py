@@ -13,13 +13,13 @@ from eastgate.dialects.linkerd.injected import probes_with
 from eastgate.dialects.linkerd.lint_servers import inbound_layer, ports_of, servers_on
 from eastgate.dialects.linkerd.model import AuthorizationPolicy
 from eastgate.dialects.linkerd.settings import InboundPolicy
+from eastgate.dialects.linkerd.stance import DEFAULT_POLICY
 from eastgate.dialects.linting import Context, Finding, Group, enumerated, locating
 from eastgate.dialects.linting.nearest import nearest_name
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
 from eastgate.ir.paths import comparable_path
 
-_DEFAULT_POLICY = "config.linkerd.io/default-inbound-policy"
 _SKIP = "config.linkerd.io/skip-inbound-ports"
 _INJECT = "linkerd.io/inject"
 
@@ -58,17 +58,17 @@ def _probe_finding(probe: HttpProbe, group: Group, context: Context) -> Finding:
 def check_annotations(context: Context) -> Iterator[Finding]:
     """Report annotations whose default policy does not exist."""
     holders: list[tuple[str, str | None, Span | None]] = [
-        (f"Namespace/{namespace.name}", namespace.annotations.get(_DEFAULT_POLICY), namespace.span)
+        (f"Namespace/{namespace.name}", namespace.annotations.get(DEFAULT_POLICY), namespace.span)
         for namespace in context.world.namespaces.values()
     ]
     workloads = context.world.workloads.values()
-    holders += [(workload.key, workload.annotations.get(_DEFAULT_POLICY), workload.span) for workload in workloads]
+    holders += [(workload.key, workload.annotations.get(DEFAULT_POLICY), workload.span) for workload in workloads]
     for key, policy, span in holders:
         if policy is not None and policy not in set(InboundPolicy):
             close = nearest_name(policy, list(InboundPolicy))
             message = f"`{policy}` is no default policy: it is ignored"
             help_ = f"did you mean {close}?" if close else f"write one of {', '.join(InboundPolicy)}"
-            yield Finding(codes.DEFAULT_POLICY, message, locating.annotation(span, _DEFAULT_POLICY), help_, (key,))
+            yield Finding(codes.DEFAULT_POLICY, message, locating.annotation(span, DEFAULT_POLICY), help_, (key,))
 
 
 def check_proxies(context: Context) -> Iterator[Finding]:

@@ -11,16 +11,18 @@ from eastgate.cluster import HttpProbe, Workload
 from eastgate.dialects.auditing import enforced
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.clients import cluster_networks
-from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
+from eastgate.dialects.linkerd.injected import PORT_ANNOTATIONS, injected_ports, injected_probes
 from eastgate.dialects.linkerd.model import INBOUND_KINDS, InboundRoute, LinkerdResource, Server, is_server
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.values import is_port
 from eastgate.ir import Attachment
 from eastgate.settings import Networks
 
-_DEFAULT_POLICY = "config.linkerd.io/default-inbound-policy"
+DEFAULT_POLICY = "config.linkerd.io/default-inbound-policy"
 _OPAQUE_PORTS = "config.linkerd.io/opaque-ports"
 _IDENTITY_PORTS = "config.linkerd.io/proxy-require-identity-inbound-ports"
+POD_ANNOTATIONS = frozenset({DEFAULT_POLICY, _OPAQUE_PORTS, _IDENTITY_PORTS, *PORT_ANNOTATIONS})
+"""Annotations of a pod that the stance depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,9 @@ def _names(workload: Workload, scene: Scene) -> Iterator[tuple[str, int]]:
 
 def _default(workload: Workload, scene: Scene) -> Default:
     """Return the policy of the annotation, or else of the setting. As in Linkerd, an invalid annotation is ignored."""
-    annotation = _annotation(workload, _DEFAULT_POLICY, scene)
+    annotation = _annotation(workload, DEFAULT_POLICY, scene)
     if annotation is not None and annotation.text in set(InboundPolicy):
-        source = f"annotation {_DEFAULT_POLICY} of {annotation.holder}"
+        source = f"annotation {DEFAULT_POLICY} of {annotation.holder}"
         return Default(InboundPolicy(annotation.text), source, annotation.span)
     return Default(scene.settings.section(LinkerdSettings).linkerd_default_policy, "setting linkerdDefaultPolicy")
 

@@ -6,9 +6,9 @@ BaselineAdminNetworkPolicy that it replaces. The network applies them at both en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import Target
@@ -52,6 +52,11 @@ def _ends(attached: Sequence[Attachment[NetworkPolicy]], direction: Direction, s
     return ends(attached, direction, scene)
 
 
+def _is_about_egress(manifest: Mapping[str, Any]) -> bool:
+    spec = manifest.get("spec")
+    return not isinstance(spec, Mapping) or bool(spec.get("egress")) or "Egress" in (spec.get("policyTypes") or ())
+
+
 def _lint() -> Linting[NetworkPolicy]:
     from eastgate.dialects.network.lint import LINTING
 
@@ -76,6 +81,7 @@ def _kind(
         short=short,
         cluster_scoped=group == CLUSTER_GROUP,
         locate=locate,
+        is_about_callers=_is_about_egress if group == GROUP else None,
     )
 
 

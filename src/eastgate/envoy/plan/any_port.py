@@ -12,7 +12,7 @@ from eastgate.envoy.plan.decisions import policy_name
 from eastgate.envoy.plan.ports import CLOSED, PortPlan, plan_port
 from eastgate.ir import Is, Layer, OneOf, PolicyRef, Present
 from eastgate.ir.attributes import PORT
-from eastgate.ir.symbolic.callers import CallerCells
+from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.settings import Settings
 
 

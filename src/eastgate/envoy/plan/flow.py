@@ -43,7 +43,8 @@ from eastgate.ir import (
 from eastgate.ir.attributes import HOST, METHOD, PATH, PORT
 from eastgate.ir.hosts import HOST_PATTERN, is_host
 from eastgate.ir.paths import REFUSED, RESPELLED, is_refused, is_respelled, is_sensitive
-from eastgate.ir.symbolic.callers import CALLER_ATTRIBUTES, CallerCell, CallerCells
+from eastgate.ir.symbolic.caller_cells import CALLER_ATTRIBUTES, CallerCells
+from eastgate.ir.symbolic.callers import CallerCell
 from eastgate.ir.symbolic.judging import is_about_path
 from eastgate.ir.symbolic.partial import ArmIndex, Partial
 from eastgate.ir.symbolic.stages import is_answer

@@ -47,7 +47,8 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import BACKEND, HOST, MCP_METHOD, MCP_TOOL, PATH, SNI, Attribute, AttributeKind
 from eastgate.ir.paths import comparable_path, is_sensitive
-from eastgate.ir.symbolic.callers import AnonymousCell, CallerCell, CallerCells
+from eastgate.ir.symbolic.caller_cells import CallerCells
+from eastgate.ir.symbolic.callers import AnonymousCell, CallerCell
 from eastgate.ir.symbolic.trees import choice
 from eastgate.settings import Settings
 

@@ -20,7 +20,8 @@ from eastgate.envoy.plan.fields import RequestField, looked_at
 from eastgate.envoy.plan.flow import Flow
 from eastgate.ir import AccountsOf, Is, Layer, PolicyRef, Refusal, is_network
 from eastgate.ir.attributes import IDENTITY, PATH
-from eastgate.ir.symbolic.callers import CallerCell, CallerCells
+from eastgate.ir.symbolic.caller_cells import CallerCells
+from eastgate.ir.symbolic.callers import CallerCell
 from eastgate.ir.symbolic.trees import leaves, map_leaves
 from eastgate.settings import Settings
 

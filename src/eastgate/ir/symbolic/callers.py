@@ -8,38 +8,66 @@ elsewhere), there are cells for these too.
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import ClassVar
 
 from eastgate.basics.records import dataclass
-from eastgate.ir import (
-    ALWAYS,
-    NEVER,
-    AccountsOf,
-    AnyAccount,
-    Computed,
-    Is,
-    Matcher,
-    OneOf,
-    Predicate,
-    Prefix,
-    Present,
-    Suffix,
-)
-from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.service_accounts import account_of, service_account_id
 from eastgate.ir.spiffe import SCHEME
-from eastgate.ir.symbolic.account_patterns import matches_all, names_in
-from eastgate.ir.symbolic.names import MeshNames, MeshNaming
 
-CALLER_ATTRIBUTES = frozenset({IDENTITY, MESH_NAME})
-_OTHER = "_other_"  # a name that an account may have and nobody has
+
+class CallerKind(StrEnum):
+    """The kinds of callers in the order in which tables show them: exact ones, groups, and all others."""
+
+    SERVICE_ACCOUNT = "serviceAccount"
+    SPIFFE = "spiffe"
+    NAME = "name"
+    NAMESPACE = "namespace"
+    SUFFIX = "suffix"
+    OTHER_ACCOUNT = "otherServiceAccount"
+    OTHER_SPIFFE = "otherSpiffe"
+    OTHER_NAME = "otherName"
+    NONE = "none"
+
+
+class CallerCell:
+    """A cell of callers. Its kind, name and id depend on the trust domain of the mesh."""
+
+    __slots__ = ()
+    kind: ClassVar[CallerKind]
+
+    @property
+    def stem(self) -> str:
+        """Return how the SPIFFE IDs of all callers in it begin."""
+        return SCHEME
+
+    def kind_in(self, _domain: str, /) -> CallerKind:
+        """Return its kind."""
+        return self.kind
+
+    def account_in(self, _domain: str, /) -> tuple[str, str] | None:
+        """Return namespace and name of its accounts in a trust domain, empty for those that no cell names."""
+        return None
+
+    def name_in(self, _domain: str, /) -> str:
+        """Return its name among the cells of its kind."""
+        return ""
+
+    def id_in(self, _domain: str, /) -> str:
+        """Return its id, by which graphs and comparisons name it."""
+        return str(self)
+
+    def example(self, fresh: str, name: str | None = None, /) -> tuple[str | None, str | None]:
+        """Return the SPIFFE ID of a caller in it; and the name, where no SPIFFE ID brings it about.
+
+        `fresh` is a name that nobody has, and `name` what the SPIFFE ID ends in, where the cell leaves that open.
+        """
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
-class IdentityCell:
+class IdentityCell(CallerCell):
     """The caller with one SPIFFE ID."""
 
     identity: str
@@ -47,41 +75,101 @@ class IdentityCell:
     def __str__(self) -> str:
         return self.identity
 
+    def kind_in(self, domain: str, /) -> CallerKind:
+        return CallerKind.SPIFFE if self.account_in(domain) is None else CallerKind.SERVICE_ACCOUNT
+
+    def account_in(self, domain: str, /) -> tuple[str, str] | None:
+        account = account_of(self.identity)
+        return account[1:] if account is not None and account[0] == domain else None
+
+    def name_in(self, domain: str, /) -> str:
+        account = self.account_in(domain)
+        return self.identity if account is None else "/".join(account)
+
+    def id_in(self, domain: str, /) -> str:
+        account = self.account_in(domain)
+        return self.identity if account is None else f"sa:{'/'.join(account)}"
+
+    def example(self, _fresh: str, _name: str | None = None, /) -> tuple[str | None, str | None]:
+        return self.identity, None
+
 
 @dataclass(frozen=True, slots=True)
-class AccountsIn:
+class AccountsIn(CallerCell):
     """All service accounts of a namespace that have no cell of their own."""
 
     domain: str
     namespace: str
 
     def __str__(self) -> str:
-        return service_account_id(self.domain, self.namespace, "*")
+        return f"{self.stem}*"
+
+    @property
+    def stem(self) -> str:
+        return service_account_id(self.domain, self.namespace, "")
+
+    def kind_in(self, domain: str, /) -> CallerKind:
+        return CallerKind.NAMESPACE if self.domain == domain else CallerKind.SUFFIX
+
+    def account_in(self, domain: str, /) -> tuple[str, str] | None:
+        return (self.namespace, "") if self.domain == domain else None
+
+    def name_in(self, domain: str, /) -> str:
+        return self.namespace if self.domain == domain else str(self)
+
+    def id_in(self, domain: str, /) -> str:
+        return f"others:{self.namespace}" if self.domain == domain else str(self)
+
+    def example(self, fresh: str, name: str | None = None, /) -> tuple[str | None, str | None]:
+        return f"{self.stem}{name or fresh}", None
 
 
 @dataclass(frozen=True, slots=True)
-class OtherAccounts:
+class OtherAccounts(CallerCell):
     """All service accounts of the trust domain in namespaces that have no cell."""
 
     domain: str
+    kind = CallerKind.OTHER_ACCOUNT
 
     def __str__(self) -> str:
         return service_account_id(self.domain, "*", "*")
 
+    @property
+    def stem(self) -> str:
+        return f"{SCHEME}{self.domain}/ns/"
+
+    def account_in(self, domain: str, /) -> tuple[str, str] | None:
+        return ("", "") if self.domain == domain else None
+
+    def id_in(self, _domain: str, /) -> str:
+        return "others"
+
+    def example(self, fresh: str, name: str | None = None, /) -> tuple[str | None, str | None]:
+        return service_account_id(self.domain, fresh, name or fresh), None
+
 
 @dataclass(frozen=True, slots=True)
-class OtherIdentities:
+class OtherIdentities(CallerCell):
     """Everybody else who has a SPIFFE ID."""
+
+    kind = CallerKind.OTHER_SPIFFE
 
     def __str__(self) -> str:
         return f"{SCHEME}*"
 
+    def id_in(self, _domain: str, /) -> str:
+        return "outside"
+
+    def example(self, fresh: str, name: str | None = None, /) -> tuple[str | None, str | None]:
+        return f"{SCHEME}{fresh}/{name or fresh}", None
+
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(CallerCell):
     """The caller with one name in the mesh, and no SPIFFE ID; or with a SPIFFE ID by which Linkerd knows it."""
 
     name: str
+    kind = CallerKind.NAME
 
     @property
     def identity(self) -> str | None:
@@ -91,36 +179,66 @@ class Name:
     def __str__(self) -> str:
         return self.name
 
+    def name_in(self, _domain: str, /) -> str:
+        return self.name
+
+    def id_in(self, _domain: str, /) -> str:
+        return self.identity or f"id:{self.name}"
+
+    def example(self, _fresh: str, _name: str | None = None, /) -> tuple[str | None, str | None]:
+        return self.identity, self.name
+
 
 @dataclass(frozen=True, slots=True)
-class NamesUnder:
+class NamesUnder(CallerCell):
     """All callers without a SPIFFE ID whose name in the mesh ends so, and who are in no narrower cell."""
 
     suffix: str
+    kind = CallerKind.SUFFIX
 
     def __str__(self) -> str:
         return f"*{self.suffix}"
 
+    def name_in(self, _domain: str, /) -> str:
+        return str(self)
+
+    def id_in(self, _domain: str, /) -> str:
+        return f"id:{self}"
+
+    def example(self, fresh: str, _name: str | None = None, /) -> tuple[str | None, str | None]:
+        return None, fresh + self.suffix
+
 
 @dataclass(frozen=True, slots=True)
-class OtherNames:
+class OtherNames(CallerCell):
     """Everybody else who has a name in the mesh and no SPIFFE ID."""
+
+    kind = CallerKind.OTHER_NAME
 
     def __str__(self) -> str:
         return "*"
 
+    def id_in(self, _domain: str, /) -> str:
+        return f"id:{self}"
+
+    def example(self, fresh: str, _name: str | None = None, /) -> tuple[str | None, str | None]:
+        return None, fresh
+
 
 @dataclass(frozen=True, slots=True)
-class AnonymousCell:
+class AnonymousCell(CallerCell):
     """A caller without any name."""
+
+    kind = CallerKind.NONE
 
     def __str__(self) -> str:
         return "none"
 
+    def id_in(self, _domain: str, /) -> str:
+        return "anonymous"
 
-CallerCell: TypeAlias = (
-    IdentityCell | AccountsIn | OtherAccounts | OtherIdentities | Name | NamesUnder | OtherNames | AnonymousCell
-)
+    def example(self, _fresh: str, _name: str | None = None, /) -> tuple[str | None, str | None]:
+        return None, None
 
 
 def cells_around(identity: str | None, domain: str) -> Iterator[CallerCell]:
@@ -135,243 +253,3 @@ def cells_around(identity: str | None, domain: str) -> Iterator[CallerCell]:
         if account[0] == domain:
             yield OtherAccounts(domain)
     yield OtherIdentities()
-
-
-class CallerCells:
-    """The cells of callers in one mesh, and what atoms say of all callers of a cell."""
-
-    def __init__(self, naming: MeshNaming) -> None:
-        self.names = MeshNames(naming)
-        self.domain = self.names.trust_domain
-        self._tail = self.names.tail
-        self._apart: frozenset[CallerCell] = frozenset()
-
-    def tell_apart(self, cells: Iterable[CallerCell]) -> None:
-        """Let these be all the cells that there are, so that the accounts with a cell of their own are in no other."""
-        self._apart = frozenset(cells)
-
-    # Which cells there are
-
-    def cells(self, asked: Iterable[Is], known: Iterable[str] = (), *, with_names: bool = False) -> list[CallerCell]:
-        """Return all cells that these atoms tell apart, and one for each of the known identities.
-
-        `with_names`: also those of callers who have a name and no SPIFFE ID, where an atom looks at names.
-        """
-        atoms = list(dict.fromkeys(atom for atom in asked if atom.attribute in CALLER_ATTRIBUTES))
-        cells: set[CallerCell] = set(map(IdentityCell, known))
-        for atom in atoms:
-            cells.update(self.named_by(atom))
-        identities = sorted((cell for cell in cells if isinstance(cell, IdentityCell)), key=str)
-        accounts = sorted((cell for cell in cells if isinstance(cell, AccountsIn)), key=str)
-        others: list[CallerCell] = [OtherAccounts(self.domain), OtherIdentities()]
-        if with_names and any(atom.attribute == MESH_NAME for atom in atoms):
-            cells.update(cell for atom in atoms for cell in self.literally_named_by(atom))
-            others += sorted((cell for cell in cells if isinstance(cell, Name | NamesUnder)), key=str)
-            others.append(OtherNames())
-        return [*identities, *accounts, *others, AnonymousCell()]
-
-    def named_by(self, atom: Is) -> list[CallerCell]:
-        """Return the cells that an atom names."""
-        in_mesh = atom.attribute == MESH_NAME
-        match atom.matcher:
-            case OneOf(values):
-                return [self.cell_of_name(str(value)) if in_mesh else IdentityCell(str(value)) for value in values]
-            case AccountsOf(domain, namespace):
-                return [AccountsIn(domain, namespace)]
-            case (Prefix() | Suffix()) as matcher if not in_mesh:
-                return self.named_by_pattern(_pattern_of(matcher))
-            case Suffix(text) if in_mesh:
-                parts = self.names.parts(text)
-                return [AccountsIn(self.domain, parts[1]) if parts and parts[1] else NamesUnder(text)]
-            case _:
-                return []
-
-    def named_by_pattern(self, pattern: str) -> list[CallerCell]:
-        """Return the cells of accounts of the trust domain that a regular expression for identities names."""
-        cells: list[CallerCell] = []
-        for namespace, name in names_in(pattern):
-            cells.append(AccountsIn(self.domain, namespace))
-            if name is not None and account_of(identity := service_account_id(self.domain, namespace, name)):
-                cells.append(IdentityCell(identity))
-        return cells
-
-    def literally_named_by(self, atom: Is) -> list[CallerCell]:
-        """Return the cells of callers whom Linkerd knows by SPIFFE IDs that an atom names, though accounts have these.
-
-        Linkerd calls an account by another name: these are other callers, whose certificates have the SPIFFE ID.
-        """
-        if atom.attribute != MESH_NAME or not isinstance(atom.matcher, OneOf):
-            return []
-        names = (str(value) for value in atom.matcher.values)
-        return [Name(name) for name in names if name.startswith(SCHEME) and self.names.account(name) is not None]
-
-    def cell_of_name(self, mesh_name: str) -> CallerCell:
-        """Return the cell of the caller whom Linkerd calls so."""
-        identity = mesh_name if mesh_name.startswith(SCHEME) else self.names.identity(mesh_name)
-        return IdentityCell(identity) if identity is not None else Name(mesh_name)
-
-    def representative(self, cell: CallerCell) -> tuple[str | None, str | None]:
-        """Return the SPIFFE ID and the name of one caller of a cell."""
-        match cell:
-            case IdentityCell(identity):
-                pass
-            case AccountsIn(domain, namespace):
-                identity = service_account_id(domain, namespace, _OTHER)
-            case OtherAccounts(domain):
-                identity = service_account_id(domain, _OTHER, _OTHER)
-            case OtherIdentities():
-                identity = f"{SCHEME}{_OTHER}/{_OTHER}"
-            case Name(name):
-                return cell.identity, name
-            case NamesUnder(suffix):
-                return None, _OTHER + suffix
-            case OtherNames():
-                return None, _OTHER
-            case AnonymousCell():
-                return None, None
-        return identity, self.names.mesh_name(identity)
-
-    # What an atom says of all callers of a cell
-
-    def settle(self, atom: Is, cell: CallerCell) -> Predicate:
-        """Return the atom for callers of a cell: ALWAYS, NEVER, or what still has to be asked of them."""
-        match cell:
-            case AnonymousCell():
-                return NEVER
-            case IdentityCell(identity):
-                value = identity if atom.attribute == IDENTITY else self.names.mesh_name(identity)
-                return ALWAYS if atom.matcher.contains(value) else NEVER
-            case Name() if cell.identity is not None and atom.attribute == IDENTITY:
-                return ALWAYS if atom.matcher.contains(cell.identity) else NEVER
-            case Name() | NamesUnder() | OtherNames():
-                return NEVER if atom.attribute == IDENTITY else _settle_name(atom, cell)
-        if isinstance(atom.matcher, Present):
-            return ALWAYS
-        if atom.attribute == MESH_NAME and isinstance(cell, AccountsIn | OtherAccounts) and cell.domain == self.domain:
-            return self._settle_account(atom, cell)
-        if isinstance(atom.matcher, Prefix | Suffix) and isinstance(cell, AccountsIn | OtherAccounts):
-            return self.settle_pattern(_pattern_of(atom.matcher), cell) or Is(IDENTITY, atom.matcher)
-        return _settle_identity(atom, cell)
-
-    def settle_pattern(self, pattern: str, cell: CallerCell) -> Predicate | None:
-        """Return ALWAYS or NEVER where a regular expression matches all identities of a cell, or none; None: some."""
-        named = names_in(pattern)  # of all that have a cell of their own, only these can make a difference
-        match cell:
-            case AccountsIn(domain, namespace):
-                names = (name for _, name in named if name is not None)
-                apart = (n for n in names if IdentityCell(service_account_id(domain, namespace, n)) in self._apart)
-                matched = matches_all(pattern, (service_account_id(domain, namespace, ""), frozenset(apart)))
-            case OtherAccounts(domain):
-                apart = (name for name, _ in named if AccountsIn(domain, name) in self._apart)
-                matched = matches_all(pattern, (f"{SCHEME}{domain}/ns/", frozenset(apart), "/sa/", frozenset()))
-            case _:
-                return None
-        return None if matched is None else ALWAYS if matched else NEVER
-
-    def _settle_account(self, atom: Is, cell: AccountsIn | OtherAccounts) -> Predicate:
-        """Settle an atom on the names of accounts of the trust domain: `<account>.<namespace><tail>`."""
-        match atom.matcher:
-            case Suffix(text) if self._tail.endswith(text):
-                return ALWAYS
-            case Suffix(text) if isinstance(cell, AccountsIn) and (parts := self.names.parts(text)) is not None:
-                account, namespace = parts
-                if namespace != cell.namespace:
-                    return NEVER
-                return Is(IDENTITY, Suffix(account)) if account else ALWAYS
-            case OneOf() | Suffix():
-                return NEVER  # whom an atom names has a cell
-            case Prefix(text) if text.startswith(SCHEME):
-                return NEVER
-            case _:
-                return atom
-
-    # Classes of cells
-
-    def classes(self, cells: Iterable[CallerCell], asked: Iterable[Is | Computed]) -> list[list[CallerCell]]:
-        """Group cells that none of these atoms tells apart."""
-        signatures = _Signatures(self, asked)
-        if signatures.computed:
-            return [[cell] for cell in cells]  # a test of its own may tell any two apart
-        classes: dict[Hashable, list[CallerCell]] = defaultdict(list)
-        for cell in cells:
-            classes[signatures.of(cell)].append(cell)
-        return list(classes.values())
-
-
-def _pattern_of(matcher: Prefix | Suffix) -> str:
-    text = re.escape(matcher.text)
-    return f"{text}.*" if isinstance(matcher, Prefix) else f".*{text}"
-
-
-def _settle_identity(atom: Is, cell: CallerCell) -> Predicate:
-    match atom.matcher:
-        case OneOf():
-            return NEVER  # whom an atom names has a cell
-        case AccountsOf(domain, namespace):
-            return ALWAYS if cell == AccountsIn(domain, namespace) else NEVER
-        case AnyAccount(domain):
-            return ALWAYS if isinstance(cell, AccountsIn | OtherAccounts) and cell.domain == domain else NEVER
-        case Prefix(text) if text == SCHEME or _stem(cell).startswith(text):
-            return ALWAYS
-        case _:
-            return Is(IDENTITY, atom.matcher)
-
-
-def _stem(cell: CallerCell) -> str:
-    """Return how the identities of all callers of a cell begin."""
-    match cell:
-        case AccountsIn(domain, namespace):
-            return service_account_id(domain, namespace, "")
-        case OtherAccounts(domain):
-            return f"{SCHEME}{domain}/ns/"
-        case _:
-            return SCHEME
-
-
-def _settle_name(atom: Is, cell: Name | NamesUnder | OtherNames) -> Predicate:
-    match cell, atom.matcher:
-        case _, Present():
-            return ALWAYS
-        case Name(name), matcher:
-            return ALWAYS if matcher.contains(name) else NEVER
-        case NamesUnder(suffix), Suffix(text):
-            return ALWAYS if suffix.endswith(text) else NEVER
-        case _, Prefix(text) if not text.startswith(SCHEME):
-            return atom
-        case _:
-            return NEVER
-
-
-class _Signatures:
-    """Tells which of many atoms hold for a cell without asking each: what is exact is looked up."""
-
-    def __init__(self, callers: CallerCells, asked: Iterable[Is | Computed]) -> None:
-        self._callers = callers
-        self._ranges: list[Is] = []
-        self._exact: dict[Hashable, list[int]] = defaultdict(list)
-        self.computed = False
-        for number, atom in enumerate(dict.fromkeys(asked)):
-            if isinstance(atom, Computed):
-                self.computed = self.computed or bool(atom.attributes & CALLER_ATTRIBUTES)
-            elif atom.attribute in CALLER_ATTRIBUTES:
-                self._file(number, atom, atom.matcher)
-
-    def _file(self, number: int, atom: Is, matcher: Matcher) -> None:
-        match matcher:
-            case OneOf(values):
-                for value in values:
-                    self._exact[atom.attribute, value].append(number)
-            case AccountsOf(domain, namespace) if atom.attribute == IDENTITY:
-                self._exact[domain, namespace].append(number)
-            case _:
-                self._ranges.append(atom)
-
-    def of(self, cell: CallerCell) -> Hashable:
-        """Return something that is equal for two cells that no atom tells apart."""
-        if isinstance(cell, AnonymousCell):
-            return None
-        identity, name = self._callers.representative(cell)
-        account = account_of(identity) if identity is not None else None
-        keys: Sequence[Hashable] = ((IDENTITY, identity), (MESH_NAME, name), account[:2] if account else None)
-        exact = tuple(tuple(self._exact.get(key, ())) for key in keys)
-        return exact, tuple(self._callers.settle(atom, cell) for atom in self._ranges)

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Sequence
 from eastgate.ir import AccountsOf, And, Is, OneOf, Or, Predicate
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.service_accounts import account_of
-from eastgate.ir.symbolic.callers import AccountsIn, CallerCell, CallerCells, IdentityCell, Name
+from eastgate.ir.symbolic.caller_cells import CallerCells
+from eastgate.ir.symbolic.callers import (
+    AccountsIn,
+    CallerCell,
+    IdentityCell,
+    Name,
+)
 
 
 class PredicatesByCaller:

@@ -27,7 +27,13 @@ from eastgate.ir import (
     Predicate,
 )
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, Attribute
-from eastgate.ir.symbolic.callers import CALLER_ATTRIBUTES, AnonymousCell, CallerCell, CallerCells, IdentityCell, Name
+from eastgate.ir.symbolic.caller_cells import CALLER_ATTRIBUTES, CallerCells
+from eastgate.ir.symbolic.callers import (
+    AnonymousCell,
+    CallerCell,
+    IdentityCell,
+    Name,
+)
 from eastgate.ir.symbolic.filing import PredicatesByCaller
 from eastgate.ir.symbolic.judging import AtomTest, cases_without
 from eastgate.ir.symbolic.simplify import both, either, negation, network

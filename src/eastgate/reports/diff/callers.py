@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from eastgate.ir.service_accounts import account_of
 from eastgate.ir.symbolic.callers import (
-    AccountsIn,
     AnonymousCell,
     CallerCell,
-    IdentityCell,
-    OtherAccounts,
-    OtherIdentities,
-    OtherNames,
+    CallerKind,
 )
 from eastgate.reach.caller_sets import CallerSet, CallerSets
-from eastgate.reach.callers import caller_id
+
+_OTHERS = {
+    CallerKind.OTHER_ACCOUNT: "accounts of other namespaces",
+    CallerKind.OTHER_SPIFFE: "other SPIFFE IDs",
+    CallerKind.OTHER_NAME: "other DNS names",
+}
 
 
 class CallerWords:
@@ -38,18 +38,12 @@ class CallerWords:
 
     def _namespace(self, cell: CallerCell) -> str | None:
         """Return the namespace of accounts of the trust domain."""
-        match cell:
-            case AccountsIn(domain, namespace) if domain == self._domain:
-                return namespace
-            case IdentityCell(identity):
-                account = account_of(identity)
-                return account[1] if account is not None and account[0] == self._domain else None
-            case _:
-                return None
+        account = cell.account_in(self._domain)
+        return (account[0] or None) if account is not None else None
 
     def ids(self, chosen: CallerSet) -> tuple[str, ...]:
         """Return the ids of cells, as `eastgate graph` has them."""
-        return tuple(caller_id(cell, self._callers.callers) for cell in self._callers.cells_in(chosen))
+        return tuple(cell.id_in(self._domain) for cell in self._callers.cells_in(chosen))
 
     def words(self, chosen: CallerSet) -> tuple[str, ...]:
         """Return the callers of a set in few words."""
@@ -75,17 +69,9 @@ class CallerWords:
         return list(words)
 
     def _word(self, cell: CallerCell) -> str:
-        match cell:
-            case AccountsIn(domain, namespace) if domain == self._domain:
-                alone = self._namespaces[namespace].bit_count() == 1
-                return f"sa:{namespace}/*" if alone else f"other accounts of {namespace}"
-            case OtherAccounts():
-                return "accounts of other namespaces"
-            case OtherIdentities():
-                return "other SPIFFE IDs"
-            case OtherNames():
-                return "other DNS names"
-            case AnonymousCell():
-                return "anonymous"
-            case _:
-                return caller_id(cell, self._callers.callers)
+        kind = cell.kind_in(self._domain)
+        if kind is CallerKind.NAMESPACE:
+            namespace = cell.name_in(self._domain)
+            alone = self._namespaces[namespace].bit_count() == 1
+            return f"sa:{namespace}/*" if alone else f"other accounts of {namespace}"
+        return _OTHERS.get(kind) or cell.id_in(self._domain)

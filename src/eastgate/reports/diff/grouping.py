@@ -9,8 +9,8 @@ from eastgate.basics.records import dataclass
 from eastgate.ir import ALWAYS, Origin, Predicate
 from eastgate.ir.symbolic.simplify import either
 from eastgate.reach.caller_sets import CallerSet
+from eastgate.reach.comparison import VerdictDifference
 from eastgate.reach.destinations import DestinationKind, Entrance
-from eastgate.reach.differences import VerdictDifference
 from eastgate.reach.endings import Ending, Spelling
 from eastgate.reach.pairing import Pair
 from eastgate.reports.diff.model import ChangedPorts

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
-from eastgate.reach.differences import DoubtReason
+from eastgate.reach.comparison import DoubtReason
 from eastgate.reach.endings import Spelling
 
 SPELLINGS = {

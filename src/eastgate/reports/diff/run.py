@@ -10,8 +10,9 @@ from eastgate.cluster.unread import Influence, Unread
 from eastgate.ir import ALWAYS, NEVER
 from eastgate.ir.attributes import REFUSED_PATH
 from eastgate.ir.symbolic.partial import Facts, residual
+from eastgate.reach.comparison import AuthorityComparison, ComparisonDoubt, DoubtReason, VerdictDifference
 from eastgate.reach.destinations import DestinationKind
-from eastgate.reach.differences import AuthorityComparison, ComparisonDoubt, DoubtReason, VerdictDifference, compare
+from eastgate.reach.differences import compare
 from eastgate.reach.endings import Ending, Spelling
 from eastgate.reading.manifests.document import content_of
 from eastgate.reports.conditions import condition_text

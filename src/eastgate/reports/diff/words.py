@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from eastgate.reach.differences import DoubtReason
+from eastgate.dialects import HOSTS
+from eastgate.reach.comparison import DoubtReason
 from eastgate.reach.endings import Spelling
 from eastgate.reports.diff.model import (
     SPELLINGS,
@@ -91,7 +92,7 @@ def unproven_text(unproven: Unproven) -> str:
         case DoubtReason.DERIVED:
             return f"{subject}: other tokens are accepted there, or its address is another; what it changes is unknown"
         case DoubtReason.HOST:
-            return f"{subject}: its AuthConfig is another one now, has changed, or is on one side alone"
+            return f"{subject}: its {HOSTS.kind} is another one now, has changed, or is on one side alone"
         case DoubtReason.TIME:
             return "there was no time left to compare the rest"
         case DoubtReason.LABELS:

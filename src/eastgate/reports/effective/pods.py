@@ -23,9 +23,10 @@ from eastgate.ir import (
     labels_text,
 )
 from eastgate.ir.attributes import SOURCE_LABELS, SOURCE_WORKLOAD
+from eastgate.ir.symbolic.callers import CallerKind
 from eastgate.ir.symbolic.simplify import both, either
 from eastgate.ir.symbolic.truth import truth
-from eastgate.reach.callers import CallerEntry, CallerKind
+from eastgate.reach.callers import CallerEntry
 from eastgate.reach.endings import Branch
 from eastgate.reach.table import EffectiveDestination, EffectiveTable, Row
 from eastgate.reports.conditions import condition_text

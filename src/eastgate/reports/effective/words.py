@@ -18,11 +18,13 @@ from eastgate.ir import (
     mentions,
 )
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, TRANSPORT
-from eastgate.ir.symbolic.callers import CallerCell, CallerCells
+from eastgate.ir.symbolic.caller_cells import CallerCells
+from eastgate.ir.symbolic.callers import CallerCell, CallerKind
 from eastgate.ir.symbolic.simplify import both
-from eastgate.reach.callers import CallerEntry, CallerKind, entry_of
+from eastgate.reach.callers import CallerEntry, entry_of
 from eastgate.reach.requests import EffectiveMessage
-from eastgate.reports.conditions import condition_text, is_list, values_text
+from eastgate.reports.conditions import condition_text
+from eastgate.reports.connections import is_list, values_text
 from eastgate.settings import Settings
 
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]

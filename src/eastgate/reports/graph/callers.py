@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
+from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,
     CallerCell,
-    CallerCells,
-    IdentityCell,
-    Name,
-    NamesUnder,
+    CallerKind,
     OtherAccounts,
-    OtherIdentities,
     OtherNames,
 )
 from eastgate.reach.caller_sets import CallerSet
-from eastgate.reach.callers import caller_id
 from eastgate.reach.reachability import Reachability
 from eastgate.reports.graph.model import GraphNode, NodeKind
+
+_KINDS = {
+    CallerKind.SERVICE_ACCOUNT: NodeKind.SERVICE_ACCOUNT,
+    CallerKind.SPIFFE: NodeKind.SPIFFE,
+    CallerKind.NAME: NodeKind.NAME,
+    CallerKind.NAMESPACE: NodeKind.OTHER_ACCOUNTS,
+    CallerKind.SUFFIX: NodeKind.NAME,
+    CallerKind.OTHER_ACCOUNT: NodeKind.OTHER_ACCOUNTS,
+    CallerKind.OTHER_SPIFFE: NodeKind.OUTSIDE,
+    CallerKind.OTHER_NAME: NodeKind.NAME,
+    CallerKind.NONE: NodeKind.ANONYMOUS,
+}
 
 
 def caller_node(cell: CallerCell, callers: CallerCells) -> GraphNode:
     """Return the node of a cell of callers."""
-    return GraphNode(caller_id(cell, callers), *_kind_and_namespace(cell, callers))
-
-
-def _kind_and_namespace(cell: CallerCell, callers: CallerCells) -> tuple[NodeKind, str | None]:
-    match cell:
-        case IdentityCell(identity):
-            account = callers.names.account(identity)
-            return (NodeKind.SPIFFE, None) if account is None else (NodeKind.SERVICE_ACCOUNT, account[0])
-        case AccountsIn(domain, namespace):
-            return (NodeKind.OTHER_ACCOUNTS, namespace) if domain == callers.domain else (NodeKind.SPIFFE, None)
-        case OtherAccounts():
-            return NodeKind.OTHER_ACCOUNTS, None
-        case OtherIdentities():
-            return NodeKind.OUTSIDE, None
-        case Name() if cell.identity is not None:
-            return NodeKind.SPIFFE, None
-        case Name() | NamesUnder() | OtherNames():
-            return NodeKind.NAME, None
-        case AnonymousCell():
-            return NodeKind.ANONYMOUS, None
+    kind = _KINDS[cell.kind_in(callers.domain)]
+    if kind is NodeKind.NAME and cell.example("")[0] is not None:
+        kind = NodeKind.SPIFFE
+    namespace, _ = cell.account_in(callers.domain) or ("", "")
+    return GraphNode(cell.id_in(callers.domain), kind, namespace or None)
 
 
 def redundant_callers(reach: Reachability) -> CallerSet:

@@ -22,7 +22,7 @@ from eastgate.ir.attributes import (
     VICINITY,
     Attribute,
 )
-from eastgate.ir.symbolic.callers import CallerCells
+from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.ir.symbolic.listing import TooManyEntries
 from eastgate.ir.symbolic.partial import ArmIndex, Facts
 from eastgate.reach.endings import Branch, EnforcementPoint, fold, list_points

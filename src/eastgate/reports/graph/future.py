@@ -14,7 +14,7 @@ from eastgate.ir.attributes import PORT, SOURCE_LABELS, SOURCE_NAMESPACE, Attrib
 from eastgate.ir.symbolic.cells import OTHER, cells_of_attributes
 from eastgate.reach.network import network_reach
 from eastgate.reports.cluster import effects_of
-from eastgate.reports.conditions import selector_text
+from eastgate.reports.connections import selector_text
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.model import AllowedWay, Bundle, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.ports import PortSet, port_sets, union, with_ports

@@ -8,13 +8,13 @@ decide, rows begin at accounts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload
-from eastgate.ir import Computed, Is, Labelled, Predicate, Prefix, atoms, labels_text, rewrite
+from eastgate.ir import Computed, Is, Predicate, Prefix, atoms, labels_text, rewrite
 from eastgate.ir.attributes import ADDRESS, IDENTITY, PACKET_SOURCE, SOURCE_LABELS, SOURCE_WORKLOAD, VICINITY
 from eastgate.ir.spiffe import SCHEME
 from eastgate.ir.symbolic.callers import AccountsIn, IdentityCell
@@ -26,38 +26,15 @@ from eastgate.reach.destinations import Entrance
 from eastgate.reach.endings import Branch
 from eastgate.reach.network import FromOwnNode, NothingInTheWay, network_reach
 from eastgate.reach.reachability import Answer
-from eastgate.reports.conditions import selector_text
 from eastgate.reports.graph.build import Survey, without_rules
 from eastgate.reports.graph.conditions import narrow, within
 from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind, ReachVerdict
+from eastgate.reports.graph.pod_names import FEW, PodCaller, PodNames
 from eastgate.reports.graph.ports import PortSet, is_subset, port_sets, union, with_ports
 from eastgate.reports.graph.reached import Reached, ReachOutcome, outcome_of, takes
 from eastgate.reports.graph.selection import facts_of
-from eastgate.reports.graph.words import ANY_IDENTITY, ANYONE, labels_words, natural
 
-CLUSTER = "anyone in the cluster"
-OUTSIDE = "outside the cluster"
-_ANYWHERE, _ELSEWHERE = "[any namespace]", "[other namespaces]"
 _BY_POD = frozenset({SOURCE_WORKLOAD, SOURCE_LABELS, VICINITY})
-_FEW = 3  # callers that are left out by name
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _PodCaller:
-    """A caller of rows: a pod, a kind of pods that no manifest has, or callers who are no pods.
-
-    `labels` are those of a kind of pods; `like` are the pods that exist and have such labels. `is_closed`: a whole cell
-    of callers to which all is denied.
-    """
-
-    id: str
-    number: int
-    facts: Facts
-    namespace: str | None = None
-    workload: Workload | None = None
-    labels: str | None = None
-    like: tuple[str, ...] = ()
-    is_closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +67,7 @@ class PodRows:
         """Prepare. `each`: rows name every pod, and nothing else."""
         self._found = surveyed
         self._why = why
-        self._each = each
+        self._names = PodNames(surveyed, each=each)
         self._authority = surveyed.reach.authority
         self.nodes: dict[str, GraphNode] = {}
 
@@ -127,7 +104,7 @@ class PodRows:
             if any(way.by_identity for way in taken)
             or not any(bare.get(other) == _bare(taken) for other in caller.like)
         }
-        rows: dict[_PodWay, list[_PodCaller]] = {}
+        rows: dict[_PodWay, list[PodCaller]] = {}
         for caller, taken in shown.items():
             for way in taken:
                 rows.setdefault(way, []).append(caller)
@@ -139,7 +116,7 @@ class PodRows:
             alike = {caller for caller, taken in ways.items() if any(other.covers(way) for other in taken)}
             for some, targets in self._pairs(callers, reached.members):
                 is_local = len(some) < len(callers)
-                sources = self._sources(
+                sources = self._names.sources(
                     some, alike, list(ways), reached, by_identity=way.by_identity, is_local=is_local
                 )
                 self.nodes |= {node.id: node for node in sources}
@@ -164,8 +141,8 @@ class PodRows:
                 yield replace(bundle, sources=sources, targets=(name,))
 
     def _pairs(
-        self, callers: list[_PodCaller], targets: tuple[str, ...]
-    ) -> Iterator[tuple[list[_PodCaller], tuple[str, ...]]]:
+        self, callers: list[PodCaller], targets: tuple[str, ...]
+    ) -> Iterator[tuple[list[PodCaller], tuple[str, ...]]]:
         """Yield the pairs that are asked for."""
         wanted = self._found.selection.namespace
         inside = tuple(name for name in targets if wanted in (None, self._found.targets[name].namespace))
@@ -178,25 +155,25 @@ class PodRows:
 
     # Callers
 
-    def _callers(self, reached: Reached) -> Iterator[_PodCaller]:
+    def _callers(self, reached: Reached) -> Iterator[PodCaller]:
         """Yield everybody who is asked about, as a workload of this destination tells them apart."""
         selection = self._found.selection
         workload = self._authority.world.workloads[reached.destination.members[0]]
         closed = self._closed(reached)
         for number, node in self._found.every_caller.items():
             if closed >> number & 1:
-                yield _PodCaller(node.id, number, Facts(), node.namespace, is_closed=True)
+                yield PodCaller(node.id, number, Facts(), node.namespace, is_closed=True)
             elif number in self._pods:
                 for pod in self._pods[number]:
                     if pod.key == workload.key and not self._is_near(pod, reached):
                         continue
                     named = GraphNode(f"pod:{pod.key}", NodeKind.POD, pod.namespace, node.id)
                     if selection.chooses_pod(named, node):
-                        yield _PodCaller(named.id, number, self._facts_of(pod, workload), pod.namespace, pod)
+                        yield PodCaller(named.id, number, self._facts_of(pod, workload), pod.namespace, pod)
             elif node.kind is NodeKind.OTHER_ACCOUNTS:
                 yield from self._kinds(number, node, workload)
             elif node.kind is not NodeKind.SERVICE_ACCOUNT or not self._is_like_others(number, node, reached):
-                yield _PodCaller(node.id, number, Facts(), node.namespace)
+                yield PodCaller(node.id, number, Facts(), node.namespace)
 
     def _closed(self, reached: Reached) -> CallerSet:
         """Return the cells to which all is denied; none where they are few, and may be named as exceptions."""
@@ -204,7 +181,7 @@ class PodRows:
         for entrance, _, _ in takes(reached.destination, self._found.selection.port):
             answers = self._found.reach.answers(entrance)
             closed &= sum(answer.callers for answer in answers if answer.allowed is False)
-        return closed if closed.bit_count() > _FEW and not self._found.selection.denied else 0
+        return closed if closed.bit_count() > FEW and not self._found.selection.denied else 0
 
     def _is_near(self, pod: Workload, reached: Reached) -> bool:
         """Return whether rows have a pod as a caller of itself: other pods of a template may be meant."""
@@ -215,11 +192,11 @@ class PodRows:
         is_near = self._found.selection.near and pod.key == called.key
         return Facts(facts if is_near else {**facts, VICINITY: None})
 
-    def _kinds(self, number: int, node: GraphNode, workload: Workload) -> Iterator[_PodCaller]:
+    def _kinds(self, number: int, node: GraphNode, workload: Workload) -> Iterator[PodCaller]:
         """Yield the kinds of pods that could be in a namespace, each with the pods that are of this kind."""
         found = network_reach(self._authority).kinds_of_pods(workload, node.namespace)
         if found is None:
-            yield _PodCaller(node.id, number, Facts({VICINITY: None}), node.namespace)
+            yield PodCaller(node.id, number, Facts({VICINITY: None}), node.namespace)
             return
         selectors, kinds = found
         like: dict[tuple[bool, ...], list[str]] = defaultdict(list)
@@ -228,7 +205,7 @@ class PodRows:
         for labels in kinds:
             same = like[tuple(selector.contains(labels) for selector in selectors)]
             facts = Facts({SOURCE_LABELS: labels, VICINITY: None})
-            yield _PodCaller(f"{node.id} {labels}", number, facts, node.namespace, labels=labels, like=tuple(same))
+            yield PodCaller(f"{node.id} {labels}", number, facts, node.namespace, labels=labels, like=tuple(same))
 
     def _is_like_others(self, number: int, node: GraphNode, reached: Reached) -> bool:
         """Return whether an account without pods gets the answers of accounts that no manifest declares."""
@@ -241,14 +218,14 @@ class PodRows:
 
     # What they may do
 
-    def _ways(self, caller: _PodCaller, reached: Reached) -> frozenset[_PodWay]:
+    def _ways(self, caller: PodCaller, reached: Reached) -> frozenset[_PodWay]:
         """Return what a caller may do; ports at which that is the same come together."""
         found: dict[tuple[str | None, bool | None, ReachOutcome, bool], list[tuple[int, int]]] = defaultdict(list)
         for entrance, ports in port_sets(reached.destination, self._found.selection.port):
             found[entrance.service, entrance.tls, *self._outcome(caller, entrance)] += ports
         return frozenset(_PodWay(*what, union(ports)) for what, ports in found.items())
 
-    def _outcome(self, caller: _PodCaller, entrance: Entrance) -> tuple[ReachOutcome, bool]:
+    def _outcome(self, caller: PodCaller, entrance: Entrance) -> tuple[ReachOutcome, bool]:
         answers = self._found.reach.answers(entrance)
         answer = next(each for each in answers if each.callers >> caller.number & 1)
         key = entrance, id(answer), caller.id if _is_by_pod(answer) else None
@@ -284,140 +261,6 @@ class PodRows:
     @cached_property
     def _outcomes(self) -> dict[object, tuple[ReachOutcome, bool]]:
         return {}
-
-    # Their names
-
-    def _sources(
-        self,
-        callers: Sequence[_PodCaller],
-        alike: set[_PodCaller],
-        everybody: Sequence[_PodCaller],
-        reached: Reached,
-        *,
-        by_identity: bool,
-        is_local: bool,
-    ) -> list[GraphNode]:
-        """Name the callers of a row: all of them, all but a few, or each. `alike` may do as much, or more.
-
-        `is_local`: only those of one namespace are asked about.
-        """
-        if self._each:
-            pods = [caller for caller in callers if caller.workload is not None]
-            return [GraphNode(caller.id, NodeKind.POD, caller.namespace) for caller in pods]
-        crowds: list[GraphNode] = []
-        if 2 * len(callers) > len(alike) and self._found.has_all_callers and not is_local:
-            crowd, homes = self._crowd(alike, everybody, reached)
-            crowds = [GraphNode(crowd, NodeKind.ANYONE)] if crowd is not None else []
-            callers = callers if crowd is None else [caller for caller in callers if caller.namespace in homes]
-        pods = [caller for caller in callers if caller.workload is not None]
-        names = [GraphNode(caller.id, NodeKind.POD, caller.namespace) for caller in pods]
-        if by_identity:
-            names = [self._found.every_caller[number] for number in dict.fromkeys(caller.number for caller in pods)]
-        names.sort(key=lambda node: natural(node.id))
-        kinds = [caller for caller in callers if caller.labels is not None]
-        if by_identity:
-            whole = self._whole_cells(kinds, everybody)
-            is_all = any(self._found.every_caller[number].namespace is None for number in whole)
-            names += [self._found.every_caller[n] for n in whole if n in self._found.callers or not is_all]
-            kinds = [caller for caller in kinds if caller.number not in whole]
-        names += self._kinds_named(kinds, alike, everybody, reached)
-        rest = [caller for caller in callers if caller.workload is None and caller.labels is None]
-        outsiders = {caller.id for caller in everybody if self._is_outsider(caller)}
-        if len(outsiders) > 1 and outsiders <= {caller.id for caller in rest} and not by_identity:
-            names.append(GraphNode(OUTSIDE, NodeKind.OUTSIDE))
-            rest = [caller for caller in rest if caller.id not in outsiders]
-        return [*crowds, *names, *(self._found.every_caller[caller.number] for caller in rest)]
-
-    def _whole_cells(self, kinds: Sequence[_PodCaller], everybody: Sequence[_PodCaller]) -> list[int]:
-        """Return the cells of callers all of whose kinds of pods these are."""
-        chosen = set(kinds)
-        parts = {caller.number for caller in everybody if caller.labels is not None and caller not in chosen}
-        return [number for number in dict.fromkeys(caller.number for caller in kinds) if number not in parts]
-
-    def _is_outsider(self, caller: _PodCaller) -> bool:
-        return self._found.every_caller[caller.number].is_external
-
-    def _crowd(
-        self, alike: set[_PodCaller], everybody: Sequence[_PodCaller], reached: Reached
-    ) -> tuple[str | None, frozenset[str]]:
-        """Return what all callers, or nearly all of them, are called.
-
-        With it come the namespaces whose callers it leaves out though some of them may: these are named beside it.
-        """
-        missing = [caller for caller in everybody if caller not in alike]
-        if [caller.id for caller in missing] == ["anonymous"]:
-            return ANY_IDENTITY, frozenset()
-        outsiders = [caller for caller in everybody if self._is_outsider(caller)]
-        name = ANYONE
-        if outsiders and set(outsiders) <= set(missing):
-            missing = [caller for caller in missing if caller not in outsiders]
-            name = CLUSTER
-        if not missing:
-            return name, frozenset()
-        if any(caller.namespace is None for caller in missing):
-            return None, frozenset()  # those of other namespaces are most of all
-        present = {caller.namespace for caller in everybody if caller in alike}
-        homes = {str(caller.namespace) for caller in missing}
-        closed = homes - present
-        rest = [caller for caller in missing if caller.namespace not in closed]
-        pods = sorted((caller.id for caller in rest if caller.workload is not None), key=natural)
-        kinds = [caller for caller in rest if caller.labels is not None and not set(caller.like) & set(pods)]
-        many = sum(caller.workload is not None for caller in alike)
-        is_account = any(caller.workload is None and caller.labels is None for caller in rest)
-        if not is_account and 2 * len(pods) <= many:
-            unmade = (node.id for node in self._kinds_named(kinds, set(rest), everybody, reached))
-            names = [*_whole(closed), *pods, *unmade]
-            if len(names) <= _FEW:
-                return f"{name} but {', '.join(names)}", frozenset()
-        if len(homes) <= _FEW and len(homes) < len(present | homes):
-            return f"{name} but {', '.join(_whole(homes))}", frozenset(homes)
-        return None, frozenset()
-
-    def _kinds_named(
-        self, kinds: Sequence[_PodCaller], alike: set[_PodCaller], every: Sequence[_PodCaller], reached: Reached
-    ) -> Iterator[GraphNode]:
-        """Yield names for kinds of pods that no manifest has, by namespace, in the words of the policies."""
-        words: dict[str, list[str | None]] = defaultdict(list)
-        workload = self._authority.world.workloads[reached.destination.members[0]]
-        homes = {caller.namespace for caller in every if caller.labels is not None or caller.is_closed}
-        for namespace in dict.fromkeys(caller.namespace for caller in kinds):
-            found = network_reach(self._authority).kinds_of_pods(workload, namespace)
-            selectors = found[0] if found is not None else []
-            here = [caller for caller in every if caller.labels is not None and caller.namespace == namespace]
-            mine = [caller for caller in kinds if caller.namespace == namespace]
-            for text in _labels_named(mine, here, alike, selectors):
-                words[text].append(namespace)
-        for text, namespaces in words.items():
-            if len(homes) > 1 and homes <= set(namespaces):
-                yield GraphNode(f"{_ANYWHERE}/[{text}]", NodeKind.FUTURE_PODS)
-                continue
-            for namespace in namespaces:
-                yield GraphNode(f"{namespace or _ELSEWHERE}/[{text}]", NodeKind.FUTURE_PODS, namespace)
-
-
-def _labels_named(
-    mine: Sequence[_PodCaller], here: Sequence[_PodCaller], alike: set[_PodCaller], selectors: Sequence[Labelled]
-) -> Iterator[str]:
-    """Yield what pods of a namespace are called: by selectors of policies that select no pod with another answer."""
-    if all(caller in alike for caller in here):
-        yield "other pods" if any(caller.like for caller in here) else "all pods"
-        return
-    left = {str(caller.labels) for caller in mine}
-    named = []
-    for selector in sorted(selectors, key=lambda each: (len(str(each)), str(each))):
-        selected = [caller for caller in here if selector.contains(str(caller.labels))]
-        covered = {str(caller.labels) for caller in selected} & left
-        if covered and all(caller in alike for caller in selected):
-            named.append(f"pods with {selector_text(selector.selector)}")
-            left -= covered
-    if left and all(caller in alike for caller in here if not caller.like):
-        yield "other pods"
-        return
-    yield from (*named, *(f"pods with {labels_words(labels)}" for labels in sorted(left)))
-
-
-def _whole(namespaces: Iterable[str]) -> list[str]:
-    return [f"{namespace}/*" for namespace in sorted(namespaces, key=natural)]
 
 
 def _is_by_pod(answer: Answer) -> bool:

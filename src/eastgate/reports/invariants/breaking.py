@@ -14,9 +14,7 @@ from types import MappingProxyType
 from eastgate.authority.authority import Authority
 from eastgate.authority.questions import QuestionError
 from eastgate.basics.records import dataclass
-from eastgate.cluster import ROUTE_KINDS, PodNamed, PodsMatching, PodsOfAccount, PodsOfService, PodsOwnedBy, Target
-from eastgate.cluster.points import NamedPoint
-from eastgate.cluster.targets import HostNamed, RulesOfGateway, RulesOfRoute
+from eastgate.cluster import Target
 from eastgate.ir import NEVER, Predicate, Request, authorizers_in
 from eastgate.ir.attributes import METHOD, PATH, SOURCE_LABELS, Attribute
 from eastgate.ir.symbolic.partial import Facts, residual
@@ -24,18 +22,11 @@ from eastgate.ir.symbolic.simplify import both
 from eastgate.ir.symbolic.truth import truth
 from eastgate.ir.symbolic.witnesses import GaveUp, pick_values
 from eastgate.reach.caller_sets import CallerSet
+from eastgate.reach.comparison import AuthorityComparison, ComparisonDoubt, DoubtReason, VerdictDifference
 from eastgate.reach.destinations import Destination, Entrance
-from eastgate.reach.differences import (
-    AuthorityComparison,
-    ComparisonDoubt,
-    DoubtReason,
-    VerdictDifference,
-    compare_pairs,
-    has_shared_server_or_tokens,
-    pair_some_workloads,
-)
+from eastgate.reach.differences import compare_pairs, has_shared_server_or_tokens, pair_some_workloads
 from eastgate.reach.endings import OPEN, Spelling
-from eastgate.reach.pairing import Pair, differing_objects, go_on
+from eastgate.reach.pairing import Pair, go_on
 from eastgate.reach.reachability import Reachability
 from eastgate.reach.searching import Witness, witnesses
 from eastgate.reports.invariants.callers import CallerTest, TooManyLabels
@@ -43,13 +34,11 @@ from eastgate.reports.invariants.covering import Covered, OwnAccess, cover_desti
 from eastgate.reports.invariants.future import ImaginedPod, imagine
 from eastgate.reports.invariants.labels import TooManyLabellings
 from eastgate.reports.invariants.model import Statement
-from eastgate.reports.invariants.proving import Counterexample, StatementProof, StatementStanding, prove
+from eastgate.reports.invariants.proving import StatementProof, prove
 from eastgate.reports.invariants.requests import requests_at
+from eastgate.reports.invariants.selecting import may_select, selects_otherwise
+from eastgate.reports.invariants.standings import Counterexample, StatementStanding
 
-_ABOUT_NO_PODS = (NamedPoint, HostNamed, RulesOfGateway, RulesOfRoute)
-_IN_A_NAMESPACE = (PodsMatching, PodNamed, PodsOfAccount, PodsOfService, PodsOwnedBy)
-_ABOUT_EXISTING = frozenset({"Backend", "ReferenceGrant", "ServiceAccount", "XBackend"})
-_IN_ITS_NAMESPACE = frozenset({*ROUTE_KINDS, "Service"})
 _ABOUT_NO_STATEMENT = frozenset({DoubtReason.HOST, DoubtReason.NETWORK, DoubtReason.UNREAD})
 _USUAL: Mapping[Attribute, str] = MappingProxyType({METHOD: "GET", PATH: "/"})
 _NO_TIME = "there was no time left to find out"
@@ -110,14 +99,14 @@ class BreachHunt:
         if missing is not None:
             self._existing = Breach(doubt=missing.message)
             return
-        otherwise = _selects_otherwise(paired, statement)
+        otherwise = selects_otherwise(paired, statement)
         if otherwise is not None:
             self._existing = _prove_again(paired, statement, otherwise, self._is_late)
             return
         try:
             self._existing = _BreachSearch(paired, statement, {}, self._is_late).run_alone()
             is_broken = self._existing is not None and self._existing.counterexample is not None
-            if not is_broken and statement.include_future and _may_select(paired, statement, self._targets):
+            if not is_broken and statement.include_future and may_select(paired, statement, self._targets):
                 self._future = _find_in_future(paired, statement, self._is_late)
         except TooManyLabels:
             self._existing = Breach(doubt="namespaces are selected by too many labels")
@@ -148,88 +137,6 @@ def _prove_again(
     if now.counterexample is not None and prove(comparison.old, statement).counterexample is None:
         return Breach(now.counterexample)
     return Breach(doubt=why)
-
-
-def _selects_otherwise(comparison: AuthorityComparison, statement: Statement) -> str | None:
-    """Return why a statement may be about others than before, whose verdicts need not have changed."""
-    callers, destinations = statement.callers, statement.destinations
-    selectors = (callers.of.namespaces, callers.without.namespaces, destinations.namespaces)
-    keys = frozenset(key for selector in selectors if selector is not None for key in selector.keys)
-    services = frozenset(name.key for name in destinations.services)
-    for name in differing_objects(comparison.old, comparison.new):
-        if name.kind == "Namespace":
-            was, now = (side.world.namespace(name.name).labels for side in (comparison.old, comparison.new))
-            if any(was.get(key) != now.get(key) for key in keys):
-                return f"it selects namespaces by labels, and those of {name.name} change"
-        elif name.kind == "Service" and f"{name.namespace}/{name.name}" in services:
-            return f"it is about the Service {name.namespace}/{name.name}, which changes"
-        elif name.kind == "Pod":
-            key = f"{name.namespace}/{name.name}"
-            if _meant(comparison.old, statement, key) != _meant(comparison.new, statement, key):
-                return f"it selects pods by labels, and those of {key} change"
-    changed = frozenset(comparison.pairing.changed)
-    sides = comparison.old, comparison.new
-    if statement.include_future and any(not changed.isdisjoint(side.engine.network_refs) for side in sides):
-        return "network policies change, which look at the labels of callers that do not exist yet"
-    return None
-
-
-def _meant(authority: Authority, statement: Statement, key: str) -> list[bool]:
-    """Return whether each selector has a pod, by its labels, and whether each Service has."""
-    world, destinations = authority.world, statement.destinations
-    groups = statement.callers.of, statement.callers.without
-    pairs = (destinations.pods, destinations.namespaces), *((group.pods, group.namespaces) for group in groups)
-    workload = world.workloads.get(key)
-    if workload is None:
-        return [False for _ in (*pairs, *destinations.services)]
-    home = world.namespace(workload.namespace).labels
-    selected = [
-        pods is not None and pods.matches(workload.labels) and (namespaces is None or namespaces.matches(home))
-        for pods, namespaces in pairs
-    ]
-    return [*selected, *(service.key in world.services_of(key) for service in destinations.services)]
-
-
-def changed_targets(comparison: AuthorityComparison) -> list[Target]:
-    """Return the targets of the policies that have changed, and of those that refer to them."""
-    changed = frozenset(comparison.pairing.changed)
-    policies = (policy for side in (comparison.old, comparison.new) for policy in side.policies)
-    return [
-        target
-        for policy in policies
-        if policy.ref in changed or not changed.isdisjoint(policy.references)
-        for target in policy.targets
-    ]
-
-
-def _may_select(comparison: AuthorityComparison, statement: Statement, targets: Sequence[Target]) -> bool:
-    """Return whether what has changed may matter to pods that do not exist yet and that a statement is about."""
-    sides = comparison.old, comparison.new
-    world = comparison.new.world
-    covers = covers_of(statement, world)
-    if not covers:
-        return False
-    changed = frozenset(comparison.pairing.changed)
-    if any(ref in side.engine.network_refs for side in sides for ref in changed):
-        return True
-    objects = [name for name in differing_objects(*sides) if name.kind not in _ABOUT_EXISTING]
-    if not all(name.kind in _IN_ITS_NAMESPACE for name in objects):
-        return True
-    in_use = frozenset(world.namespaces_in_use())
-
-    def is_in_cover(namespace: str) -> bool:
-        return any(cover.namespaces.matches(world.namespace(namespace).labels) for cover in covers)
-
-    def is_covered(target: Target) -> bool:
-        if isinstance(target, _ABOUT_NO_PODS):
-            return False
-        if not isinstance(target, _IN_A_NAMESPACE) or target.namespace not in in_use:
-            return True
-        return is_in_cover(target.namespace)
-
-    if any(is_in_cover(name.namespace) for name in objects):
-        return True
-    return any(map(is_covered, targets))
 
 
 def _find_in_future(comparison: AuthorityComparison, statement: Statement, is_late: Callable[[], bool]) -> Breach:

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import product
 
 from eastgate.basics.records import dataclass
-from eastgate.cluster import Workload, World, account_of
+from eastgate.cluster import Workload, World
 from eastgate.cluster.objects import NAME_LABEL
 from eastgate.ir import ALWAYS, NEVER, Is, Labelled, OneOf, Predicate, Prefix, mentions
 from eastgate.ir.attributes import IDENTITY, SOURCE_LABELS, SOURCE_WORKLOAD
@@ -29,10 +29,8 @@ from eastgate.ir.symbolic.callers import (
     CallerCell,
     IdentityCell,
     Name,
-    NamesUnder,
     OtherAccounts,
     OtherIdentities,
-    OtherNames,
 )
 from eastgate.ir.symbolic.simplify import both, either, negation
 from eastgate.reach.caller_sets import CallerSet, CallerSets
@@ -166,8 +164,6 @@ class CallerTest:
                 return _truth(group.anonymous)
             case Name(name) if cell.identity is not None:
                 return _truth(name in group.identities or trust_domain_of(name) in group.domains)
-            case Name() | NamesUnder() | OtherNames():
-                return NEVER
             case IdentityCell(identity):
                 named = identity in group.identities or trust_domain_of(identity) in group.domains
                 return ALWAYS if named else self._has_account(group, cell, labels)
@@ -175,9 +171,11 @@ class CallerTest:
                 return ALWAYS if domain in group.domains else self._has_account(group, cell, labels)
             case OtherIdentities():
                 return either(Is(IDENTITY, Prefix(f"{SCHEME}{domain}/")) for domain in sorted(group.domains))
+            case _:
+                return NEVER
 
     def _has_account(self, group: CallerGroup, cell: CallerCell, labels: Labels) -> Predicate:
-        account = self._account(cell)
+        account = cell.account_in(self._domain)
         if account is None:
             return NEVER
         if not group.accounts.isdisjoint({account, (account[0], ALL_ACCOUNTS)}):
@@ -198,28 +196,15 @@ class CallerTest:
     def _workloads(self, cell: CallerCell) -> list[Workload]:
         return self._pods.get(cell.identity, []) if isinstance(cell, IdentityCell) else []
 
-    def _account(self, cell: CallerCell) -> tuple[str, str] | None:
-        """Return the namespace and name of an account of this cluster; of a group of them, names that nobody has."""
-        match cell:
-            case IdentityCell(identity):
-                account = account_of(identity)
-                return account[1:] if account is not None and account[0] == self._domain else None
-            case AccountsIn(domain, namespace):
-                return (namespace, "") if domain == self._domain else None
-            case OtherAccounts():
-                return "", ""
-            case _:
-                return None
-
     # Labels of namespaces
 
     def _is_unlabelled(self, cell: CallerCell) -> bool:
-        account = self._account(cell)
+        account = cell.account_in(self._domain)
         return account is not None and account[0] not in self._in_use and any(self._selectors())
 
     def _labels(self, cell: CallerCell) -> tuple[Labels, ...]:
         """Return the labels that the namespace of a cell may have."""
-        account = self._account(cell)
+        account = cell.account_in(self._domain)
         if account is None:
             return ({},)
         if account[0] in self._in_use:

@@ -15,8 +15,9 @@ from eastgate.authority.point_programs import derivations_of, looked_at_by
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.questions.derived import derive_values, derived_among
 from eastgate.basics.records import dataclass
+from eastgate.cluster.resources import MODE
 from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
-from eastgate.dialects import dialect_of
+from eastgate.dialects import dialect_of, registered
 from eastgate.dialects.linting import Finding, ReadingChoice, codes, enumerated, locating
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.engine.compiled import Program, compile_layers
@@ -136,7 +137,7 @@ def find_audit_changes(inventory: PolicyInventory) -> Iterator[Finding]:
         if found is not None and found.example is not None:
             message = f"if it were enforced, {policy.ref} would {found.text}"
             help_ = "enforce it when these are the callers that it should refuse"
-            span = locating.annotation(policy.span, "eastgate.dev/mode", "istio.io/dry-run")
+            span = locating.annotation(policy.span, MODE, *registered().deciding_annotations)
             subjects = (str(policy.ref), *found.points)
             yield Finding(codes.AUDIT_WOULD_CHANGE, message, span, help_, subjects, inventory.command(found.example))
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson, RequestPart
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.conditions import evaluate_condition
 from eastgate.dialects.kuadrant.authorino.model import Pattern, PatternOperator
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, HOLDS
+from eastgate.dialects.kuadrant.authorino.request_document import RequestPart
 
 RECORDED = json.loads(Path(__file__).with_name("authorino_patterns.json").read_text("utf-8"))
 LETTERS = {HOLDS: "T", FAILS: "F", ERRS: "E"}

@@ -10,8 +10,7 @@ from eastgate.authority.authority import Authority
 from eastgate.authority.reading import Manifests
 from eastgate.cluster.objects import NAME_LABEL, Namespace
 from eastgate.controller.admission.semantic.model import ObjectChange
-from eastgate.dialects import Policy
-from eastgate.dialects.istio.settings import IstioSettings
+from eastgate.dialects import Policy, registered
 from eastgate.ir import PolicyRef
 from eastgate.reports.invariants.objects import InvariantObject
 
@@ -29,7 +28,7 @@ class Concerns:
 
     def __init__(self, authority: Authority, invariants: Iterable[InvariantObject]) -> None:
         self._lock = Lock()
-        self._root = authority.settings.section(IstioSettings).root_namespace
+        self._roots = registered().root_namespaces(authority.settings)
         self._invariants = {invariant.ref: invariant for invariant in invariants}
         self._labels: dict[str, Mapping[str, str]] = {}
         self._references: dict[PolicyRef, tuple[PolicyRef, ...]] = {}
@@ -63,7 +62,7 @@ class Concerns:
         """Return the Invariants that are about a change."""
         with self._lock:
             home = change.ref.namespace
-            if home is None or home == self._root or _is_about_egress(change):
+            if home is None or home in self._roots or _is_about_callers(change):
                 return list(self._invariants.values())
             others = {home, *filter(None, _named_namespaces(change.put)), *filter(None, _named_namespaces(change.old))}
             others |= {ref.namespace for ref, refs in self._references.items() if ref.namespace and change.ref in refs}
@@ -93,14 +92,9 @@ class Concerns:
         return destinations.pods is not None and destinations.namespaces.matches(labels)
 
 
-def _is_about_egress(change: ObjectChange) -> bool:
-    if change.ref.kind != "NetworkPolicy":
-        return False
-    specs = [side.get("spec") for side in (change.put, change.old) if side is not None]
-    return any(
-        not isinstance(spec, Mapping) or spec.get("egress") or "Egress" in (spec.get("policyTypes") or ())
-        for spec in specs
-    )
+def _is_about_callers(change: ObjectChange) -> bool:
+    sides = (side for side in (change.put, change.old) if side is not None)
+    return any(registered().is_about_callers(change.ref.group, change.ref.kind, side) for side in sides)
 
 
 def _named_namespaces(value: Any) -> Iterator[str]:

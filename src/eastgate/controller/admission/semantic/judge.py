@@ -30,11 +30,12 @@ from eastgate.controller.admission.semantic.words import limited, line, warnings
 from eastgate.controller.admission.turns import FairThreads, ReviewClient
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
-from eastgate.reach.differences import AuthorityComparison, DoubtReason, compare_pairs, pair_authorities
+from eastgate.reach.comparison import AuthorityComparison, DoubtReason
+from eastgate.reach.differences import compare_pairs, pair_authorities
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.document import content_of
 from eastgate.reports.diff.run import report_of
-from eastgate.reports.invariants.breaking import BreachHunt, changed_targets, named_callers
+from eastgate.reports.invariants.breaking import BreachHunt, named_callers
 from eastgate.reports.invariants.objects import (
     GROUP,
     InvariantError,
@@ -43,8 +44,10 @@ from eastgate.reports.invariants.objects import (
     is_invariant,
     read_invariant,
 )
-from eastgate.reports.invariants.proving import StatementStanding, prove
+from eastgate.reports.invariants.proving import prove
+from eastgate.reports.invariants.selecting import changed_targets
 from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
+from eastgate.reports.invariants.standings import StatementStanding
 
 _LOG = logging.getLogger(__name__)
 _BUDGET = 2.0  # seconds of work for a judgement, of the ten that an API server waits

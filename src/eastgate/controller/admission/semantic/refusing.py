@@ -5,7 +5,7 @@ from __future__ import annotations
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.invariants.model import Quantifier
 from eastgate.reports.invariants.objects import InvariantObject
-from eastgate.reports.invariants.proving import Counterexample
+from eastgate.reports.invariants.standings import Counterexample
 
 _BROKEN = {
     Quantifier.NEVER: "a request that must never be allowed would be",

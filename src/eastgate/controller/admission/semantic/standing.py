@@ -14,8 +14,9 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.ir import PolicyRef
 from eastgate.reports.invariants.objects import InvariantObject
-from eastgate.reports.invariants.proving import StatementFinding, StatementStanding, prove
+from eastgate.reports.invariants.proving import prove
 from eastgate.reports.invariants.report import headline
+from eastgate.reports.invariants.standings import StatementFinding, StatementStanding
 
 HOLDS = "Holds"
 """The type of the condition of an Invariant."""

@@ -10,10 +10,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from eastgate.basics.diagnostics import Reporter
-from eastgate.dialects.base import Dialect, Kind, NameUse, reader
+from eastgate.dialects.base import Dialect, HostKind, Kind, NameUse, reader
 from eastgate.dialects.kuadrant.authconfigs.assemble import layers
 from eastgate.dialects.kuadrant.authconfigs.locating import GROUP, locate, widen
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
+from eastgate.dialects.kuadrant.authconfigs.provenance import AT_HOST
 from eastgate.dialects.kuadrant.authconfigs.status import conditions, summary
 from eastgate.dialects.kuadrant.authconfigs.words import WORDS
 from eastgate.dialects.kuadrant.nulls import without_nulls
@@ -74,4 +75,5 @@ DIALECT: Dialect[Policy] = Dialect(
     status=conditions,
     summary=summary,
     widen=widen,
+    hosts=HostKind(GROUP, "AuthConfig", "Authorino", AT_HOST),
 )

@@ -13,7 +13,6 @@ from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant.authconfigs.linking import link_hosts
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.dialects.kuadrant.authconfigs.provenance import AT_HOST, LinkedElsewhere, LinkedHost, StageName
-from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.ir import (
     ALWAYS,
     AllowAny,
@@ -35,7 +34,7 @@ from eastgate.ir import (
     Stage,
     Unroutable,
 )
-from eastgate.ir.attributes import AUTH_CONFIG
+from eastgate.ir.attributes import HOST_POLICY
 
 
 def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
@@ -45,7 +44,7 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     links = link_hosts(policies.values(), scene.settings)
     linked = links.find(host) if host is not None else None
     if linked is None:  # nobody has it
-        return [Layer(AT_HOST, Chain((AllowAny(Unroutable.NO_AUTH_CONFIG, (), Refusal.NOT_FOUND),)))]
+        return [Layer(AT_HOST, Chain((AllowAny(Unroutable.NO_HOST_POLICY, (), Refusal.NOT_FOUND),)))]
     chosen = links.by_host[linked]
     others = tuple(ref for ref in policies if ref != chosen.ref)
     stages: list[Stage] = [_linked(chosen, linked)]
@@ -58,20 +57,13 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
 
 def _linked(chosen: Policy, host: str) -> Deny:
     """Refuse requests that are about an AuthConfig which does not have the host."""
-    another = And((Is(AUTH_CONFIG, Present()), Not(Is(AUTH_CONFIG, OneOf(frozenset({chosen.key}))))))
+    another = And((Is(HOST_POLICY, Present()), Not(Is(HOST_POLICY, OneOf(frozenset({chosen.key}))))))
     span = chosen.host_spans[chosen.hosts.index(host)]
     origin = Origin(chosen.ref, 0, span, derived=LinkedElsewhere(host))
     return Deny(StageName.LINKED, (Rule(another, origin),), Refusal.NOT_FOUND)
 
 
 def _ask(policy: Policy, scene: Scene) -> Ask:
-    from eastgate.dialects.kuadrant.authorino.authorizer import (  # only where there is an AuthConfig
-        SchemeAuthorizer,
-        services_in,
-        takes_any_spelling,
-    )
+    from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer, services_of  # only with an AuthConfig
 
-    compat = scene.settings.section(KuadrantSettings).authorino_compat
-    lenient = takes_any_spelling(scene.settings)
-    services = services_in(scene.world, scene.keys, authorino_compat=compat, any_spelling=lenient, live=scene.live)
-    return Ask(Rule(ALWAYS, policy.origin), str(policy.ref), SchemeAuthorizer(policy.scheme, services))
+    return Ask(Rule(ALWAYS, policy.origin), str(policy.ref), SchemeAuthorizer(policy.scheme, services_of(scene)))

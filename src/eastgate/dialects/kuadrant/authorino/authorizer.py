@@ -15,6 +15,7 @@ from urllib.parse import quote
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import World
+from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.judgement import Judgement, StepKind
 from eastgate.dialects.kuadrant.authorino.keyring import Keyring
@@ -35,7 +36,7 @@ from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.ir import Origin, RawRequest, Refusal, Request, Ruling, RulingStep, StepVerdict, TakenOff, WouldWait
 from eastgate.ir.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
 from eastgate.ir.fields import Headers, header_values, steers_proxy
-from eastgate.settings import DataPlane, Settings
+from eastgate.settings import DataPlane
 
 if TYPE_CHECKING:
     from eastgate.reading.jwt import KeySource
@@ -232,9 +233,11 @@ def _with_credential(facts: RequestFacts, location: Credentials, token: str) -> 
 # Services
 
 
-def takes_any_spelling(settings: Settings) -> bool:
-    """Return whether expressions see a path in any spelling, as in Authorino."""
-    return settings.data_plane is DataPlane.NATIVE and settings.section(KuadrantSettings).authorino_compat
+def services_of(scene: Scene) -> Services:
+    """Return the services of schemes in a scene. In Authorino, expressions see a path in any spelling."""
+    compat = scene.settings.section(KuadrantSettings).authorino_compat
+    lenient = compat and scene.settings.data_plane is DataPlane.NATIVE
+    return services_in(scene.world, scene.keys, authorino_compat=compat, any_spelling=lenient, live=scene.live)
 
 
 def services_in(

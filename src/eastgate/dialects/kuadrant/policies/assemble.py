@@ -75,20 +75,16 @@ def _described(effective: Effective) -> EffectivePolicy:
 
 
 def _ask(effective: Effective, scene: Scene) -> Ask:
-    from eastgate.dialects.kuadrant.authorino.authorizer import (  # only with an AuthPolicy
-        services_in,
-        takes_any_spelling,
-    )
+    from eastgate.dialects.kuadrant.authorino.authorizer import services_of  # only with an AuthPolicy
     from eastgate.dialects.kuadrant.policies.authorizer import EffectiveAuthorizer
     from eastgate.dialects.kuadrant.schemes import scheme_from
 
     settings = scene.settings.section(KuadrantSettings)
-    compat = settings.authorino_compat
     first = effective.sources[0]
-    scheme = scheme_from(effective.nodes, settings.authorino_namespace, span=first.span, authorino_compat=compat)
-    lenient = takes_any_spelling(scene.settings)
-    services = services_in(scene.world, scene.keys, authorino_compat=compat, any_spelling=lenient, live=scene.live)
+    scheme = scheme_from(
+        effective.nodes, settings.authorino_namespace, span=first.span, authorino_compat=settings.authorino_compat
+    )
     origin = Origin(first.ref, 0, first.span, derived=EffectiveRules(tuple(policy.ref for policy in effective.sources)))
     name = " over ".join(str(policy.ref) for policy in effective.policies)
     origins = {key: policy.origin(key) for key, policy in effective.rules.items()}
-    return Ask(Rule(ALWAYS, origin), name, EffectiveAuthorizer(scheme, services, origins))
+    return Ask(Rule(ALWAYS, origin), name, EffectiveAuthorizer(scheme, services_of(scene), origins))

@@ -15,7 +15,6 @@ from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant import hosts
 from eastgate.dialects.kuadrant.proposal.model import HttpRule, Policy
 from eastgate.dialects.kuadrant.proposal.provenance import AT_GATEWAY, AT_ROUTE, StageName, WithoutScheme
-from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.ir import (
     ALWAYS,
     Ask,
@@ -77,15 +76,9 @@ def _stages(policy: Policy, scene: Scene) -> list[Stage]:
         uncovered = Not(Or(tuple(hosts.matches(host) for host in every_host)))
         nowhere = Origin(policy.ref, 0, policy.span, derived=WithoutScheme())
         stages.append(Deny(StageName.NO_SCHEME, (Rule(all_of([selected, uncovered]), nowhere),), Refusal.NOT_FOUND))
-    from eastgate.dialects.kuadrant.authorino.authorizer import (  # only where there is an AuthPolicy
-        SchemeAuthorizer,
-        services_in,
-        takes_any_spelling,
-    )
+    from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer, services_of  # only with an AuthPolicy
 
-    compat = scene.settings.section(KuadrantSettings).authorino_compat
-    lenient = takes_any_spelling(scene.settings)
-    services = services_in(scene.world, scene.keys, authorino_compat=compat, any_spelling=lenient, live=scene.live)
+    services = services_of(scene)
     asks = [
         Ask(
             Rule(all_of([selected, hosts.nearest(scheme.hosts, every_host)]), origin),

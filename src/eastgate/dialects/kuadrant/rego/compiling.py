@@ -6,15 +6,23 @@ module where there is none: `allow { not user }` with a misspelt `user` must not
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.rego.builtins import ARITIES
 from eastgate.dialects.kuadrant.rego.negation import hoist
-from eastgate.dialects.kuadrant.rego.patterns import is_pattern, is_target, never_equal
+from eastgate.dialects.kuadrant.rego.ordering import (
+    BY_VALUE,
+    declared_names,
+    free_names,
+    is_wildcard,
+    mentioned_names,
+    order_body,
+    unsafe_variable,
+)
+from eastgate.dialects.kuadrant.rego.patterns import is_target, never_equal
 from eastgate.dialects.kuadrant.rego.recursion import check_recursion
 from eastgate.dialects.kuadrant.rego.syntax import (
     DATA,
@@ -43,15 +51,11 @@ from eastgate.dialects.kuadrant.rego.syntax import (
     UnsupportedVariable,
     Var,
     With,
-    children,
-    closures,
     is_known,
     variables,
 )
 from eastgate.dialects.kuadrant.rego.typing import rule_type, type_problem
 
-MAX_TRIED: Final = 20_000
-_BY_VALUE: Final = frozenset(("equal", "neq", "lt", "lte", "gt", "gte", "plus", "minus", "mul", "div"))
 _AUTHORINO: Final = "authorino"  # what the name of the package begins with that Authorino gives a module
 _DEPRECATED: Final = frozenset(
     (
@@ -67,8 +71,6 @@ _DEPRECATED: Final = frozenset(
         "set_diff",
     )
 )
-
-Names = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +114,6 @@ def _check_kinds(name: str, rules: list[RegoRule]) -> None:
         raise UnsupportedModule(f"{name} has a default, which only a rule with one value can have")
 
 
-# Names
-
-
 class _Resolver:
     def __init__(self, module: Module, rules: Mapping[str, list[RegoRule]]) -> None:
         self._imports = module.imports
@@ -137,7 +136,7 @@ class _Resolver:
         arguments = None if rule.arguments is None else tuple(self._term(term, scope) for term in rule.arguments)
         bound = frozenset(name for term in arguments or () for name in variables(term))
         inner = self._scope_of(rule.body, scope)
-        body, after = _order(self._literals(rule.body, inner), bound)
+        body, after = order_body(self._literals(rule.body, inner), bound)
         head = [None if term is None else self._term(term, inner) for term in (rule.key, rule.value)]
         outer = after | bound
         heads: list[Term | None] = []
@@ -149,10 +148,10 @@ class _Resolver:
                 heads.append(Var(name))
             else:
                 heads.append(term)
-        tail, after = _order(tuple(extra), outer)
+        tail, after = order_body(tuple(extra), outer)
         missing = [name for term in heads if term is not None for name in variables(term) - after if not is_known(name)]
         if missing:
-            raise _unsafe_variable(missing)
+            raise unsafe_variable(missing)
         otherwise = None if rule.otherwise is None else self._rule(rule.otherwise, scope)
         return replace(
             rule, arguments=arguments, key=heads[0], value=heads[1], body=(*body, *tail), otherwise=otherwise
@@ -169,21 +168,21 @@ class _Resolver:
         names: list[str] = []
         above: set[str] = set()
         for literal in body:
-            early = above & set(_declared_names(literal))
+            early = above & set(declared_names(literal))
             if early:
                 raise UnsupportedVariable(f"the variable {min(early)} is used before it is declared")
-            above |= _free_names(literal)
+            above |= free_names(literal)
             plain = literal.literal if isinstance(literal, With) else literal
             if isinstance(plain, Assign):
                 if not is_target(plain.target) or never_equal(plain.target, plain.value):
                     raise UnsupportedModule("the target of `:=` must be a variable, or an array or object of them")
                 if own := variables(plain.target) & variables(plain.value):
                     raise UnsupportedVariable(f"the variable {min(own)} is used before it is declared")
-            names += _declared_names(literal)
-        assigned = [name for name in names if not _is_wildcard(name)]
+            names += declared_names(literal)
+        assigned = [name for name in names if not is_wildcard(name)]
         twice = {name for name in assigned if assigned.count(name) > 1}
         once = {name for literal in body if isinstance(literal, Some) for name in literal.names}
-        unused = once - {name for literal in body for name in _mentioned_names(literal)}
+        unused = once - {name for literal in body for name in mentioned_names(literal)}
         if unused:
             raise UnsupportedVariable(f"the variable {min(unused)} is declared and not used")
         if twice:
@@ -233,8 +232,8 @@ class _Resolver:
                 return SomeIn(keyed, self._term(value, scope), self._term(source, scope))
             case Every(key, value, source, body):
                 names = {variable.name: self._new(variable.name) for variable in (key, value) if variable is not None}
-                unused = {name for name in names if not _is_wildcard(name)} - {
-                    name for condition in body for name in _mentioned_names(condition)
+                unused = {name for name in names if not is_wildcard(name)} - {
+                    name for condition in body for name in mentioned_names(condition)
                 }
                 if unused:
                     raise UnsupportedVariable(f"the variable {min(unused)} is declared and not used")
@@ -272,7 +271,7 @@ class _Resolver:
                 return self._check_types(_check_package(reference))
             case Call(name, arguments):
                 plain = tuple(
-                    Scalar(argument.value) if isinstance(argument, Scalar) and name in _BY_VALUE else argument
+                    Scalar(argument.value) if isinstance(argument, Scalar) and name in BY_VALUE else argument
                     for argument in arguments
                 )
                 return self._call(name, tuple(self._term(argument, scope) for argument in plain))
@@ -326,248 +325,3 @@ def _negated_part(literal: Literal) -> Literal | None:
     """Return what stands after the `not` of a literal."""
     plain = literal.literal if isinstance(literal, With) else literal
     return plain.literal if isinstance(plain, Negated) else None
-
-
-def _declared_names(literal: Literal) -> list[str]:
-    """Return the names that a literal declares."""
-    match literal.literal if isinstance(literal, With) else literal:
-        case Some(names):
-            return list(names)
-        case SomeIn(key, value, _):
-            return [name for term in (key, value) if term is not None for name in sorted(variables(term))]
-        case Assign(target, _):
-            return sorted(variables(target))
-    return []
-
-
-def _mentioned_names(literal: Literal) -> set[str]:
-    """Return the names in a literal and in the bodies inside it."""
-    return variables(literal).union(*(_all_variables(closure) for closure in closures(literal)))
-
-
-def _free_names(literal: Term | Literal) -> set[str]:
-    """Return the names in a literal and in the bodies inside it, without those that the bodies declare."""
-    names = variables(literal)
-    for closure in closures(literal):
-        heads = (closure.key, closure.value)
-        if isinstance(closure, Collect):
-            inside = set[str]().union(*(_free_names(part) for part in (*closure.body, *heads) if part is not None))
-            own: set[str] = set()
-        else:
-            inside = set[str]().union(*map(_free_names, closure.body))
-            own = {variable.name for variable in (closure.key, closure.value) if variable is not None}
-        names |= inside - own - {name for condition in closure.body for name in _declared_names(condition)}
-    return names
-
-
-def _is_wildcard(name: str) -> bool:
-    return name.startswith("_") and name[1:].isdigit()
-
-
-# Order
-
-
-def _unsafe_variable(names: Iterable[str]) -> UnsupportedVariable:
-    shown = min(name.partition("#")[0] for name in names)
-    return UnsupportedVariable(f"the variable {'_' if _is_wildcard(shown) else shown} has no value")
-
-
-def _order(body: Body, bound: Names) -> tuple[Body, Names]:
-    """Order literals so that each has what it needs; return them, and all variables that have values after them."""
-    outside = frozenset(name for literal in body for name in variables(literal))
-    left, done = [condition for condition in body if not isinstance(condition, Some)], list[Literal]()
-    tried = 0
-    while left:
-        for at, literal in enumerate(left):
-            tried += 1
-            if tried > MAX_TRIED:
-                raise UnsupportedModule("a body has too many conditions that need what comes after them")
-            given = _bound_by(literal, bound)
-            if _needed(literal) <= bound | given and _shared_variables(literal, outside) <= bound:
-                ready = bound
-                for part in _split_references(literal, given - bound):
-                    ready |= _bound_by(part, ready)
-                    done.append(_order_bodies(part, ready))
-                bound |= given
-                del left[at]
-                break
-        else:
-            missing = {name for condition in left for name in _needed(condition) - bound - _bound_by(condition, bound)}
-            raise _unsafe_variable(
-                missing or {name for condition in left for name in _shared_variables(condition, outside) - bound}
-            )
-    return tuple(done), bound
-
-
-def _needed(literal: Literal) -> Names:
-    return frozenset(name for name in variables(literal) if not is_known(name))
-
-
-def _split_references(literal: Literal, given: Names) -> Iterator[Literal]:
-    """Yield the literal, after references that give values to variables which it uses elsewhere too."""
-    inside = literal.literal if isinstance(literal, With) else literal
-    if not isinstance(inside, Holds | Unify | Assign) or not any(_occurrences(inside, name) > 1 for name in given):
-        yield literal
-        return
-    references: list[tuple[str, Ref]] = []
-
-    def pull_out(term: Term) -> Term:
-        match term:
-            case Ref(head, path):
-                inner = Ref(pull_out(head), tuple(pull_out(item) for item in path))
-                if variables(inner) & given:
-                    references.append((f"place#{next(_PLACES)}", inner))
-                    return Var(references[-1][0])
-                return inner
-            case Call(name, arguments):
-                return Call(name, tuple(pull_out(item) for item in arguments))
-            case Array(items):
-                return Array(tuple(pull_out(item) for item in items))
-            case SetOf(items):
-                return SetOf(tuple(pull_out(item) for item in items))
-            case ObjectOf(pairs):
-                return ObjectOf(tuple((pull_out(key), pull_out(item)) for key, item in pairs))
-        return term
-
-    rest: Literal
-    match inside:
-        case Holds(term):
-            rest = Holds(pull_out(term))
-        case Unify(left, right):
-            rest = Unify(pull_out(left), pull_out(right))
-        case Assign(target, value):
-            rest = Assign(target, pull_out(value))
-    parts: list[Literal] = [*(Assign(Var(name), reference) for name, reference in references), rest]
-    yield from (With(part, literal.changes) for part in parts) if isinstance(literal, With) else parts
-
-
-_PLACES: Final = itertools.count(1)
-
-
-def _occurrences(node: Term | Literal, name: str) -> int:
-    if isinstance(node, Var):
-        return int(node.name == name)
-    return sum(_occurrences(child, name) for child in children(node))
-
-
-def _shared_variables(literal: Literal, outside: Names) -> Names:
-    """Return the variables that bodies inside a literal share with the body that it stands in."""
-    inside = {name for closure in closures(literal) for name in _all_variables(closure)}
-    return frozenset(name for name in inside & outside if not is_known(name))
-
-
-def _all_variables(closure: Collect | Every) -> set[str]:
-    names: set[str] = set()
-    parts: list[Term | Literal] = list(closure.body)
-    if isinstance(closure, Collect):
-        parts += [closure.value, *([] if closure.key is None else [closure.key])]
-    for part in parts:
-        names |= variables(part)
-        for inner in closures(part):
-            names |= _all_variables(inner)
-    if isinstance(closure, Every):
-        names -= {variable.name for variable in (closure.key, closure.value) if variable is not None}
-    return names
-
-
-def _bound_by(literal: Literal, bound: Names) -> Names:
-    """Return the variables that a literal gives values to."""
-    match literal:
-        case Holds(term):
-            return _bound_by_references(term, bound)
-        case Unify(left, right):
-            given = _bound_by_references(left, bound) | _bound_by_references(right, bound)
-            return given | _bound_by_unifying(left, right, bound | given)
-        case Assign(target, value, gives):
-            given = _bound_by_references(value, bound) if gives else frozenset()
-            return given | frozenset(variables(target)) if _has_values(value, bound | given) else given
-        case SomeIn(key, value, source):
-            given = _bound_by_references(source, bound)
-            if not _has_values(source, bound | given):
-                return given
-            return given | frozenset(name for term in (key, value) if term is not None for name in variables(term))
-        case With(inner, changes):
-            if any(not _has_values(term, bound) for _, term in changes):
-                return frozenset()
-            return _bound_by(inner, bound)
-    return frozenset()
-
-
-def _has_values(term: Term, bound: Names) -> bool:
-    return all(name in bound or is_known(name) for name in variables(term))
-
-
-def _bound_by_unifying(left: Term, right: Term, bound: Names) -> Names:
-    if isinstance(left, Array) and isinstance(right, Array) and len(left.items) == len(right.items):
-        given = frozenset[str]()
-        for mine, other in zip(left.items, right.items, strict=True):
-            given |= _bound_by_unifying(mine, other, bound | given)
-        return given
-    given = frozenset[str]()
-    if never_equal(left, right):
-        return given
-    if _has_values(right, bound) and is_pattern(left):
-        given |= variables(left)
-    if _has_values(left, bound) and is_pattern(right):
-        given |= variables(right)
-    return frozenset(name for name in given if not is_known(name))
-
-
-def _bound_by_references(term: Term | Literal, bound: Names) -> Names:
-    """Return the variables in brackets after something that has a value: `input.list[x]`."""
-    given: Names = frozenset()
-    for child in children(term):
-        given |= _bound_by_references(child, bound | given)
-    if isinstance(term, Ref) and _has_values(term.head, bound | given):
-        for step in term.path:
-            if is_pattern(step):
-                given |= frozenset(name for name in variables(step) if not is_known(name))
-    return given - bound
-
-
-def _order_bodies(node: Literal, bound: Names) -> Literal:
-    """Return the literal with the bodies inside it ordered too."""
-    match node:
-        case Holds(term):
-            return Holds(_order_term(term, bound))
-        case Unify(left, right):
-            return Unify(_order_term(left, bound), _order_term(right, bound))
-        case Assign(target, value):
-            return Assign(target, _order_term(value, bound))
-        case SomeIn(key, value, source):
-            return SomeIn(key, value, _order_term(source, bound))
-        case Every(key, value, source, body):
-            names = frozenset(variable.name for variable in (key, value) if variable is not None)
-            return Every(key, value, _order_term(source, bound), _order(body, bound | names)[0])
-        case Negated(inner):
-            return Negated(_order_bodies(inner, bound))
-        case With(inner, changes):
-            changed = tuple((path, _order_term(term, bound)) for path, term in changes)
-            return With(_order_bodies(inner, bound), changed)
-    return node
-
-
-def _order_term(term: Term, bound: Names) -> Term:
-    match term:
-        case Ref(head, path):
-            return Ref(_order_term(head, bound), tuple(_order_term(part, bound) for part in path))
-        case Call(name, arguments):
-            return Call(name, tuple(_order_term(part, bound) for part in arguments))
-        case Array(items):
-            return Array(tuple(_order_term(part, bound) for part in items))
-        case SetOf(items):
-            return SetOf(tuple(_order_term(part, bound) for part in items))
-        case ObjectOf(pairs):
-            return ObjectOf(tuple((_order_term(key, bound), _order_term(part, bound)) for key, part in pairs))
-        case Collect(kind, key, value, body):
-            body, after = _order(body, bound)
-            heads: list[Term] = [value, *([] if key is None else [key])]
-            ordered_heads, after = _order(tuple(Holds(part) for part in heads), after)
-            del ordered_heads
-            return Collect(
-                kind,
-                None if key is None else _order_term(key, after),
-                _order_term(value, after),
-                body,
-            )
-    return term

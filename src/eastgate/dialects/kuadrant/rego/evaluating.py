@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.rego.builtins import FUNCTIONS, Bounded, Failed, walked
 from eastgate.dialects.kuadrant.rego.compiling import RegoProgram
+from eastgate.dialects.kuadrant.rego.parts import entries_of, replace_at, values_at, weight
 from eastgate.dialects.kuadrant.rego.syntax import (
     INPUT,
     RULE,
@@ -38,7 +39,7 @@ from eastgate.dialects.kuadrant.rego.syntax import (
     Var,
     With,
 )
-from eastgate.dialects.kuadrant.rego.values import EMPTY_OBJECT, Object, Set, Value, compare, identity
+from eastgate.dialects.kuadrant.rego.values import Object, Set, Value, compare, identity
 
 Bindings: TypeAlias = Mapping[str, Value]
 
@@ -187,7 +188,7 @@ class _Evaluation:
 
     def _some_in(self, literal: SomeIn, bindings: Bindings) -> Iterator[Bindings]:
         for collection, bound in self._values(literal.source, bindings):
-            for name, value in _entries(collection):
+            for name, value in entries_of(collection):
                 self.budget.spend()
                 for inner in [bound] if literal.key is None else self._match(literal.key, name, bound):
                     yield from self._match(literal.value, value, inner)
@@ -204,7 +205,7 @@ class _Evaluation:
         for collection, bound in self._values(every.source, bindings):
             if not isinstance(collection, tuple | Set | Object):
                 continue
-            for name, value in _entries(collection):
+            for name, value in entries_of(collection):
                 key = {} if every.key is None else {every.key.name: name}
                 inner = {**bound, **key, every.value.name: value}
                 if next(self._solutions(every.body, inner), None) is None:
@@ -220,7 +221,7 @@ class _Evaluation:
             replacement = next(self._values(term, bindings), None)
             if replacement is None:
                 return
-            changed = _replace_at(changed, path, replacement[0])
+            changed = replace_at(changed, path, replacement[0])
         yield from _Evaluation(self.program, changed, self.budget, self.now)._solve(literal, bindings)
 
     # Terms
@@ -257,7 +258,7 @@ class _Evaluation:
 
     def _charge(self, value: Value) -> Value:
         """Return the value, and spend as many steps as it has parts: what is in it twice is counted twice."""
-        self.budget.spend(_weight(value, self.budget.left))
+        self.budget.spend(weight(value, self.budget.left))
         return value
 
     def _variable(self, name: str, bindings: Bindings) -> tuple[Value] | None:
@@ -288,7 +289,7 @@ class _Evaluation:
             yield self.now
         else:
             for value in values:  # what it has to read
-                self.budget.spend(FRACTION if isinstance(value, Decimal) else _weight(value, self.budget.left))
+                self.budget.spend(FRACTION if isinstance(value, Decimal) else weight(value, self.budget.left))
             try:
                 yield self._charge(FUNCTIONS[name](*values))
             except Failed:
@@ -316,13 +317,13 @@ class _Evaluation:
         self.budget.spend()
         step, rest = path[0], path[1:]
         if self._is_open(step, bindings):
-            for key, item in _entries(value):
+            for key, item in entries_of(value):
                 self.budget.spend()
                 for bound in self._match(step, key, bindings):
                     yield from self._within(item, rest, bound)
             return
         for key, bound in self._values(step, bindings):
-            for item in _entry(value, key):
+            for item in values_at(value, key):
                 yield from self._within(item, rest, bound)
 
     def _is_open(self, term: Term, bindings: Bindings) -> bool:
@@ -388,55 +389,3 @@ class _Evaluation:
             items = tuple(entry[0] for entry in entries if entry is not None)
             if len(items) == len(pairs):
                 yield from self._match_all(tuple(term for _, term in pairs), items, bound)
-
-
-def _weight(value: Value, most: int) -> int:
-    """Count the parts of a value, no further than `most`."""
-    left, count = [value], 0
-    while left and count <= most:
-        part = left.pop()
-        count += 1
-        match part:
-            case str():
-                count += len(part) >> 6
-            case tuple() | Set():
-                left += part
-            case Object():
-                left += [item for pair in part.items() for item in pair]
-    return count
-
-
-def _entries(value: Value) -> Iterator[tuple[Value, Value]]:
-    """Yield keys and values of a collection."""
-    match value:
-        case tuple():
-            yield from enumerate(value)
-        case Set():
-            yield from ((item, item) for item in value)
-        case Object():
-            yield from value.items()
-
-
-def _entry(value: Value, key: Value) -> Iterator[Value]:
-    """Yield the value of a key, if there is one."""
-    match value:
-        case tuple():
-            if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(value):
-                yield value[key]
-        case Set():
-            if key in value:
-                yield key
-        case Object():
-            entry = value.get(key)
-            if entry is not None:
-                yield entry[0]
-
-
-def _replace_at(value: Value, path: tuple[str, ...], new: Value) -> Value:
-    """Return the value with another one at a path, where objects are created as needed."""
-    if not path:
-        return new
-    before = value if isinstance(value, Object) else EMPTY_OBJECT
-    entry = before.get(path[0])
-    below = _replace_at(None if entry is None else entry[0], path[1:], new)
-    return Object((*before.items(), (path[0], below)))

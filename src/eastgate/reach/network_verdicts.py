@@ -1,0 +1,247 @@
+"""Verdicts of the network on connections between pods: both ends must let one pass."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import product
+from math import prod
+
+from eastgate.authority.questions.connecting import share_family, vicinity_of
+from eastgate.authority.questions.labels import unlabelled_peer
+from eastgate.authority.questions.senders import Receiver, Sender
+from eastgate.basics.records import dataclass
+from eastgate.cluster import is_added_label
+from eastgate.cluster.ends import Values
+from eastgate.cluster.points import Direction, NetworkEnd
+from eastgate.engine.compiled import Program
+from eastgate.ir import (
+    ALWAYS,
+    NEVER,
+    Is,
+    Known,
+    Labelled,
+    Layer,
+    Not,
+    OneOf,
+    Origin,
+    Predicate,
+    Present,
+    Request,
+    all_of,
+    any_of,
+    values_of,
+)
+from eastgate.ir.attributes import (
+    DESTINATION_ADDRESS,
+    PORT,
+    SOURCE_LABELS,
+    TRANSPORT,
+    UNKNOWN,
+    VICINITY,
+    Attribute,
+)
+from eastgate.ir.symbolic.cells import cells_of_attributes
+from eastgate.ir.symbolic.partial import Facts, residual
+from eastgate.reach.destinations import Decides
+
+_MOST_CELLS = 256  # of what is unknown, that are looked at one by one
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkVerdict:
+    """Whether the network lets a connection pass, whatever is unknown of it, and the rule that says so, if it is one.
+
+    `when`: what must be so for it to pass.
+    """
+
+    passes: bool
+    origin: Origin | None
+    when: Predicate
+
+    @property
+    def may_pass(self) -> bool:
+        """Return whether there is a connection of this kind that passes."""
+        return self.when != NEVER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _AskedOfNetwork:
+    """What policies ask of connections, attribute by attribute, and how values answer it."""
+
+    atoms: Mapping[Attribute, tuple[Is, ...]]
+    truths: dict[tuple[Attribute, Known], tuple[bool, ...]]
+
+    @property
+    def has_added_labels(self) -> bool:
+        """Return whether they ask for labels that a cluster adds to pods."""
+        matchers = (atom.matcher for asked in self.atoms.values() for atom in asked)
+        return any(isinstance(each, Labelled) and any(map(is_added_label, each.selector.keys)) for each in matchers)
+
+    @classmethod
+    def of(cls, layers: Iterable[Layer]) -> _AskedOfNetwork:
+        """Collect what layers ask."""
+        atoms: dict[Attribute, dict[Is, None]] = defaultdict(dict)
+        for atom in (atom for layer in layers for atom in layer.atoms(observed=False) if isinstance(atom, Is)):
+            atoms[atom.attribute][atom] = None
+        return cls({attribute: tuple(asked) for attribute, asked in atoms.items()}, {})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Departure:
+    """The end of a sender: what decides there, and the number of its kind."""
+
+    program: Program | None
+    kind: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReceiverEnd:
+    """The end of a receiver, called on a port: what decides there, and the number of its kind."""
+
+    receiver: Receiver
+    values: Values
+    program: Program | None
+    kind: int
+
+
+_DEPENDS = NetworkVerdict(False, None, Is(SOURCE_LABELS, Present()))
+
+
+class NetworkVerdicts:
+    """The verdicts of one authority, as long as it does not change. `egress` are the layers of its policies there."""
+
+    def __init__(self, authority: Decides) -> None:
+        self._world = authority.world
+        self._engine = authority.engine
+        self._verdicts: dict[Hashable, NetworkVerdict] = {}
+        self._outcomes: dict[Hashable, NetworkVerdict] = {}
+        self._asked_by: dict[int, _AskedOfNetwork] = {}
+        self._kinds: dict[Hashable, int] = {}
+        self._departures: dict[Sender, _Departure] = {}
+        # Of all policies, since some may select only pods that no manifest has
+        policies = self._engine.network_policies
+        self.egress = [layer for each in policies for layer in self._engine.layers_of(each, Direction.EGRESS)]
+        arriving = (layer for each in policies for layer in self._engine.layers_of(each, Direction.INGRESS))
+        self._asked = _AskedOfNetwork.of([*self.egress, *arriving])
+        self._has_added_labels = self._asked.has_added_labels or any(
+            self._engine.uncertain(NetworkEnd(key, Direction.INGRESS)) for key in self._world.workloads
+        )
+
+    def arrivals(self, receivers: Iterable[Receiver], port: int, transport: str = "TCP") -> list[ReceiverEnd]:
+        return [
+            self._arrival(receiver, {**receiver.values, PORT: port, TRANSPORT: transport}) for receiver in receivers
+        ]
+
+    def _arrival(self, receiver: Receiver, values: Values) -> ReceiverEnd:
+        program = self._engine.program(receiver.end) if isinstance(receiver.end, NetworkEnd) else None
+        return ReceiverEnd(receiver, values, program, self._kind(program, values))
+
+    def _departure(self, sender: Sender) -> _Departure:
+        departure = self._departures.get(sender)
+        if departure is None:
+            program = self._engine.program(sender.end) if sender.end is not None else None
+            departure = _Departure(program, self._kind(program, sender.values))
+            self._departures[sender] = departure
+        return departure
+
+    def _kind(self, program: Program | None, values: Values) -> int:
+        """Return a number that all ends have which have this program, and which no policy tells apart."""
+        truths = (self._truths(self._asked, attribute, value) for attribute, value in sorted(values.items()))
+        return self._kinds.setdefault((id(program), *values.keys(), *truths), len(self._kinds))
+
+    def _truths(self, asked: _AskedOfNetwork, attribute: Attribute, value: Known) -> tuple[bool, ...]:
+        """Return which of the questions about an attribute a value answers with yes."""
+        truths = asked.truths.get((attribute, value))
+        if truths is None:
+            truths = tuple(atom.accepts(value) for atom in asked.atoms.get(attribute, ()))
+            asked.truths[attribute, value] = truths
+        return truths
+
+    def verdict(self, sender: Sender, arrivals: Sequence[ReceiverEnd]) -> NetworkVerdict:
+        """Return whether the network lets a connection pass, whichever address of the receiver it is to."""
+        if len(arrivals) > 1:
+            arrivals = [each for each in arrivals if share_family(sender, each.receiver)] or arrivals
+        verdicts = [self._verdict_at(sender, each) for each in arrivals]
+        denied = next((verdict for verdict in verdicts if not verdict.passes), None)
+        if denied is None or len(verdicts) == 1:
+            return verdicts[0]
+        cases = [
+            all_of([equal(DESTINATION_ADDRESS, each.values.get(DESTINATION_ADDRESS)), verdict.when])
+            for each, verdict in zip(arrivals, verdicts, strict=True)
+            if verdict.may_pass
+        ]
+        return NetworkVerdict(False, denied.origin, any_of(cases))
+
+    def _verdict_at(self, sender: Sender, arrival: ReceiverEnd) -> NetworkVerdict:
+        if self._has_added_labels and self._is_unlabelled(sender, arrival.receiver):
+            return _DEPENDS
+        departure = self._departure(sender)
+        vicinity = vicinity_of(sender, arrival.receiver, is_direct=True)
+        key = departure.kind, arrival.kind, vicinity.get(VICINITY, UNKNOWN)
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            values = {**arrival.values, **sender.values, **vicinity}
+            programs = [program for program in (departure.program, arrival.program) if program is not None]
+            verdicts = [self._outcome(program, values) for program in programs]
+            denied = next((each for each in verdicts if not each.passes), None)
+            origins = [each.origin for each in verdicts if each.origin is not None]
+            if denied is None:
+                verdict = NetworkVerdict(True, origins[-1] if origins else None, ALWAYS)
+            else:
+                may_pass = all(each.may_pass for each in verdicts)
+                when = all_of([each.when for each in verdicts]) if may_pass else NEVER
+                verdict = NetworkVerdict(False, denied.origin, when)
+            self._verdicts[key] = verdict
+        return verdict
+
+    def _is_unlabelled(self, sender: Sender, receiver: Receiver) -> bool:
+        """Return whether labels matter that a cluster adds to the pods of templates."""
+        ends = [end for end in (sender.end, receiver.end) if isinstance(end, NetworkEnd)]
+        if any(map(self._engine.uncertain, ends)):
+            return True
+        return unlabelled_peer(self._engine, self._world, ends) is not None
+
+    def _outcome(self, program: Program, values: Values) -> NetworkVerdict:
+        """Return what one end does, which is the same for all values that its rules do not tell apart."""
+        asked = self._asked_by.get(id(program))
+        if asked is None:
+            asked = self._asked_by[id(program)] = _AskedOfNetwork.of(program.layers)
+        known = (
+            self._truths(asked, attribute, values[attribute]) if attribute in values else None
+            for attribute in asked.atoms
+        )
+        key = id(program), *known
+        outcome = self._outcomes.get(key)
+        if outcome is None:
+            decided = program.outcome(program.finder.find(Request(values)))
+            when = ALWAYS if decided.allowed else _passing(program, asked, values)
+            outcome = NetworkVerdict(decided.allowed, decided.rule.origin if decided.rule is not None else None, when)
+            self._outcomes[key] = outcome
+        return outcome
+
+
+def _passing(program: Program, asked: _AskedOfNetwork, values: Values) -> Predicate:
+    """Return which values of what is unknown let a connection pass that is denied since it is unknown."""
+    unknown = [attribute for attribute in asked.atoms if attribute not in values]
+    rules = (rule for layer in program.layers for chain in layer.chains for rule in chain.rules(observed=False))
+    if not unknown or all(residual(rule.when, Facts(values)) == NEVER for rule in rules):
+        return NEVER
+    atoms = [atom for atoms in asked.atoms.values() for atom in atoms]
+    cells, is_all = cells_of_attributes(atoms, unknown)
+    if not is_all or prod(len(cells[attribute]) for attribute in unknown) > _MOST_CELLS:
+        return Is(unknown[0], Present())  # it depends
+    return any_of(
+        all_of([_in_cell(asked, attribute, value) for attribute, value in zip(unknown, chosen, strict=True)])
+        for chosen in product(*(cells[attribute] for attribute in unknown))
+        if program.outcome(program.finder.find(Request({**values, **dict(zip(unknown, chosen, strict=True))}))).allowed
+    )
+
+
+def _in_cell(asked: _AskedOfNetwork, attribute: Attribute, value: Known) -> Predicate:
+    """Match the values of an attribute that rules do not tell from this one."""
+    return all_of([atom if atom.accepts(value) else Not(atom) for atom in asked.atoms[attribute]])
+
+
+def equal(attribute: Attribute, value: Known) -> Predicate:
+    return Is(attribute, OneOf(frozenset(values_of(value)))) if value is not None else Not(Is(attribute, Present()))
