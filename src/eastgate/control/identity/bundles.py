@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from eastgate.basics.records import dataclass
 from eastgate.control.identity.problems import BadBundleError, UnknownTrustDomainError
 from eastgate.ir.spiffe import trust_domain_problem
-from eastgate.reading.jwt.strict_json import JsonProblem, read_object
+from eastgate.reading.strict_json import JsonProblem, read_object
 
 Roots = tuple[x509.Certificate, ...]
 

@@ -21,7 +21,8 @@ from eastgate.reading.mcp.headers import LEGACY_VERSIONS, MODERN_VERSIONS
 from eastgate.reading.mcp.messages import NAMED
 from eastgate.reading.mcp.problems import BadMessage, MessageProblem
 from eastgate.reading.mcp.sse import read_events
-from eastgate.reading.mcp.strict_json import Json, decode_text, read_json
+from eastgate.reading.mcp.strict_json import decode_text, read_json
+from eastgate.reading.strict_json import Json
 
 MAX_PAGES = 100
 """The most pages of a list that are asked for."""
