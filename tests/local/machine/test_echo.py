@@ -40,7 +40,7 @@ async def echoing(folder: Path, options: EchoOptions | None = None) -> AsyncIter
     finally:
         await echo.stop()
         assert not os.path.exists(echo.path)
-        assert echo.open_connections == 0
+        assert echo.raw | echo.http.connections == set()
 
 
 def _statuses(answer: bytes) -> list[int]:
@@ -186,9 +186,9 @@ def test_a_client_that_does_not_read_is_left(runtime: Path) -> None:
             writer.write(b"\0" * 10_000_000)
             for _ in range(100):
                 await asyncio.sleep(0.02)
-                if echo.connections == 1 and echo.open_connections == 0:
+                if echo.connections == 1 and not echo.raw:
                     break
-            assert echo.open_connections == 0
+            assert echo.raw | echo.http.connections == set()
             writer.transport.abort()
             assert await exchange(b"hello") == b"hello"
 

@@ -69,11 +69,6 @@ class EchoServer:
         self.http = HttpServer(self._tell, limits)
         self._server: asyncio.Server | None = None
 
-    @property
-    def open_connections(self) -> int:
-        """Return the number of open connections."""
-        return len(self.raw) + len(self.http.connections)
-
     async def start(self) -> None:
         """Begin to listen, for this user only."""
         loop = asyncio.get_running_loop()

@@ -3,7 +3,7 @@
 A conversation is a generator: it yields requests, is sent their answers, and returns an outcome. `converse` drives it
 with a function that sends one request.
 
-    outcome = await converse(call_tool("add", {"a": 1}), send)
+    outcome = await converse(make_request("ping", {}), send)
 
 Without a version the newest is tried first: there a call is one request. A server that does not know it is asked
 again the way of older versions, with a handshake and, if it wants, a session.
@@ -93,11 +93,6 @@ async def converse(conversation: Conversation, send: Callable[[Post], Awaitable[
     except StopIteration as end:
         outcome: CallOutcome = end.value
         return outcome
-
-
-def call_tool(name: str, arguments: Mapping[str, Json], version: str | None = None) -> Conversation:
-    """Call a tool."""
-    return _converse("tools/call", {"name": name, "arguments": dict(arguments)}, version)
 
 
 def list_tools(version: str | None = None) -> Conversation:
