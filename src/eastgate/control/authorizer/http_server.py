@@ -20,7 +20,6 @@ _LOG = logging.getLogger(__name__)
 _LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 _MOST_HEADERS: Final = 256
 _LOOK: Final = 1.0  # seconds between looks at connections that take too long
-_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _WITHOUT_BODY: Final = frozenset({204, 304})
 _VERSIONS: Final = ("1.0", "1.1")
 _LARGE: Final = 64 * 1024  # bytes of a body that counts among all of them
@@ -86,7 +85,6 @@ class HttpServer:
         self._timer: asyncio.TimerHandle | None = None
 
     def protocol(self) -> HttpProtocol:
-        """Return the protocol of a new connection."""
         return HttpProtocol(self)
 
     def add(self, connection: HttpProtocol) -> bool:
@@ -160,6 +158,7 @@ class HttpProtocol(asyncio.Protocol):
         self._has_ended = False  # no request comes any more
         self._kept = 0  # bytes that the parser has taken and not handed on
         self._in_hand = 0  # bytes of the body that is being answered
+        self._continued: list[tuple[str, str]] | None = None  # the headers of the last request that was waited for
         self._begin()
 
     # The connection
@@ -203,6 +202,14 @@ class HttpProtocol(asyncio.Protocol):
             self._refuse(400)
         if self._kept > self._limits.head:
             self._refuse(431)
+        if self._has_head and self._continued is not self._headers and self._may_continue():
+            self._continued = self._headers
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _may_continue(self) -> bool:
+        """Return whether the peer waits before its body. While another answer is due, this would be taken for that."""
+        is_due = self.is_answering or self._transport.is_closing()
+        return not is_due and ("expect", "100-continue") in self._headers and self._parser.get_http_version() == "1.1"
 
     def eof_received(self) -> bool:
         self._has_ended = True
@@ -226,7 +233,6 @@ class HttpProtocol(asyncio.Protocol):
             self.abort()
 
     def abort(self) -> None:
-        """Close whatever is open."""
         self._transport.abort()
 
     # What the parser calls
@@ -239,12 +245,10 @@ class HttpProtocol(asyncio.Protocol):
         self._has_head = False
 
     def on_message_begin(self) -> None:
-        """Start a request."""
         self._begin()
         self._allow(self._limits.seconds)
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the target."""
         self._target += url
         self._count(len(url))
 
@@ -265,10 +269,6 @@ class HttpProtocol(asyncio.Protocol):
             self._refuse(400)
         elif screen is not None and (status := screen(self._target.decode("utf-8", "replace"), self._transport)):
             self._refuse(status)
-        # Not before the answers to requests that came first: it would be taken for one of these.
-        expects = ("expect", "100-continue") in self._headers and self._parser.get_http_version() == "1.1"
-        if expects and self._is_open and not self.is_answering:
-            self._transport.write(_CONTINUE)
 
     def _is_target_clear(self) -> bool:
         version, method = self._parser.get_http_version(), self._parser.get_method()
@@ -288,7 +288,6 @@ class HttpProtocol(asyncio.Protocol):
         return [value for key, value in self._headers if key == name]
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
         self._kept = 0
         self._body += body
         if len(self._body) > self._limits.body:
@@ -309,9 +308,10 @@ class HttpProtocol(asyncio.Protocol):
             self.peer,
         )
         self._body = bytearray()
+        self._has_head = False
         stays = self._parser.should_keep_alive() and not self._parser.should_upgrade() and not self._server.draining
         self._abort_at = None
-        if not self.is_answering and self._answered_at_once < _MOST_AT_ONCE:
+        if self._answering is None and not self._waiting and self._answered_at_once < _MOST_AT_ONCE:
             self._answered_at_once += 1
             self._answer(request, stays)
             return
@@ -387,8 +387,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def _refuse(self, status: int) -> None:
         """Answer what cannot be read, and close."""
-        if self._is_open:
-            self._write(ServedResponse(status), stays=False)
+        self._write(ServedResponse(status), stays=False)
 
     def _read(self, *, paused: bool) -> None:
         transport = self._transport
