@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.message import Message
 from http.client import parse_headers
 
@@ -95,6 +96,88 @@ def test_half_a_response_is_none(reply: bytes) -> None:
         assert failure(lambda: HttpClient(5).request("GET", f"http://{address}/", {})) is Failure.BROKEN
 
 
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+@contextmanager
+def endless(begin: bytes, piece: bytes, pause: float = 0) -> Iterator[str]:
+    """Serve a response without end on one connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(begin)
+                while piece or connection.recv(1):  # until the client closes
+                    connection.sendall(piece)
+                    time.sleep(pause)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("begin", "piece", "why"),
+    [
+        (b"", b"x" * 1000, Failure.BROKEN),
+        (HEAD, b"x: " + b"x" * 1000 + b"\r\n", Failure.BROKEN),
+        (HEAD + b"x: ", b"x" * 1000, Failure.BROKEN),
+        (HEAD + b"\r\n", b"x" * 10_000, Failure.LONG),
+        (HEAD + b"content-length: 9999999\r\n\r\n", b"x" * 10_000, Failure.LONG),
+        (HEAD + b"transfer-encoding: chunked\r\n\r\n", b"400\r\n" + b"x" * 1024 + b"\r\n", Failure.LONG),
+        (HEAD + b"transfer-encoding: chunked\r\n\r\n1;", b"x" * 1000, Failure.BROKEN),
+        (HEAD + b"transfer-encoding: chunked\r\n\r\n0\r\n", b"x: " + b"x" * 1000 + b"\r\n", Failure.BROKEN),
+    ],
+)
+def test_a_response_without_end_is_read_to_a_bound(begin: bytes, piece: bytes, why: Failure) -> None:
+    with endless(begin, piece) as url:
+        assert failure(lambda: HttpClient(60).request("GET", url, {})) is why
+
+
+@pytest.mark.parametrize(
+    ("begin", "piece"),
+    [
+        (b"", b""),
+        (HEAD, b"x: y\r\n"),
+        (HEAD + b"content-length: 1000\r\n\r\n", b"x"),
+        (HEAD + b"transfer-encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+        (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+    ],
+    ids=["silence", "head", "body", "chunks", "informational"],
+)
+def test_a_response_that_comes_drop_by_drop_is_not_waited_for(begin: bytes, piece: bytes) -> None:
+    began = time.monotonic()
+    with endless(begin, piece, 0.02) as url:
+        assert failure(lambda: HttpClient(0.3).request("GET", url, {})) is Failure.SLOW
+        assert time.monotonic() - began < 5
+
+
+def test_redirects_share_the_time_and_end_somewhere() -> None:
+    moved = b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"
+    with peer(*[moved] * 4) as (server, address):
+        assert failure(lambda: HttpClient(5).request("GET", f"http://{address}/", {})) is Failure.REDIRECTS
+    assert server.lines == ["GET / HTTP/1.1", *["GET /again HTTP/1.1"] * 3]
+
+
+@pytest.mark.parametrize("header", [("x", "a\r\ny: b"), ("x", "a\0"), ("x y", "a"), ("x\r\ny", "a"), ("x", "☃")])
+def test_a_header_that_cannot_be_written_is_not_sent(header: tuple[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        assert failure(lambda: HttpClient(5).request("GET", url, dict([header]))) is Failure.BROKEN
+
+
+@pytest.mark.parametrize(("method", "body", "length"), [("GET", None, None), ("POST", None, "0"), ("POST", b"ab", "2")])
+def test_a_body_has_a_length(method: str, body: bytes | None, length: str | None) -> None:
+    with peer(OK) as (server, address):
+        assert HttpClient(5).request(method, f"http://{address}/", {}, body).status == 200
+    assert server.headers[0]["Content-Length"] == length
+    assert server.headers[0]["Transfer-Encoding"] is None
+
+
 def test_a_compressed_body_stays_compressed() -> None:
     reply = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok"
     with peer(reply) as (_, address):
@@ -138,6 +221,21 @@ def test_a_proxy_sees_no_more_than_the_name_of_an_https_server(monkeypatch: pyte
         assert failure(lambda: client.request("GET", "https://127.0.0.2:1/secret", {})) is Failure.UNREACHABLE
     assert [line.rpartition(" ")[0] for line in proxy.lines] == ["CONNECT 127.0.0.2:1"]
     assert proxy.headers[0]["Proxy-Authorization"] == "Basic bWU6cGFzcw=="
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy"])
+def test_no_proxy_sees_a_request_without_tls(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv(name, "http://127.0.0.1:1")
+    with peer(OK) as (_, address):
+        assert HttpClient(5, proxy_https=True).request("GET", f"http://{address}/", {}).body == b"ok"
+
+
+def test_a_proxy_that_does_not_speak_http_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv("https_proxy", "socks5://127.0.0.1:1")
+    send = lambda: HttpClient(5, proxy_https=True).request("GET", "https://127.0.0.2:1/", {})  # noqa: E731
+    assert failure(send) is Failure.BROKEN
 
 
 @pytest.mark.parametrize("bypassed", [True, False])

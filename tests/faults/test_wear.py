@@ -20,7 +20,7 @@ async def test_connections_that_are_gone_keep_nobody_out_and_are_closed_behind_t
         app = mesh.apps[HTTP]
         assert isinstance(app, EchoServer)
         assert app.connections < _MORE_THAN_ENVOYS_OWN_LIMIT  # callers of one identity share them
-        await until(lambda: app.open_connections == 0)
+        await until(lambda: not (app.raw or app.http.connections))
 
 
 async def test_more_connections_are_open_at_once_than_envoy_lets_in_by_itself() -> None:

@@ -1,9 +1,13 @@
-"""An HTTP client within bounds: of time, of size, and of where a request may end up. On top of urllib3."""
+"""An HTTP client within bounds: of time, of size, and of where a request may end up.
+
+It stands on httpcore2, the engine of httpx2, which sends what it is given: no redirect, cookie or proxy of its own.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -14,8 +18,7 @@ from eastgate.basics.records import dataclass
 if TYPE_CHECKING:
     import ssl
 
-    from urllib3 import PoolManager
-    from urllib3.response import BaseHTTPResponse
+    from httpcore2 import URL, ConnectionPool, Proxy, Response
 
 MAX_BYTES = 512 * 1024
 """The longest body that is read. Large issuers publish a few kilobytes of keys."""
@@ -24,7 +27,7 @@ MAX_REDIRECTS = 3
 
 _MOVED = frozenset((301, 302, 303, 307, 308))
 _PORTS = {"https": 443, "http": 80}
-_PIECE = 64 * 1024
+_WITHOUT_BODY = frozenset(("GET", "HEAD", "DELETE", "TRACE", "OPTIONS", "CONNECT"))
 
 
 class Failure(Enum):
@@ -65,9 +68,7 @@ class HttpResponse:
 
 
 class HttpClient:
-    """Sends requests to HTTP servers. `timeout` bounds each wait, and the reading of bodies and redirects as a whole.
-
-    A head that comes drop by drop is bounded in size only: each drop is a wait of its own.
+    """Sends requests to HTTP servers. `timeout` bounds a request as a whole, with its redirects.
 
     A GET follows redirects on the same server. Nothing else follows any: it may carry a credential. Certificates are
     verified. With `proxy_https`, a proxy from the environment is used for HTTPS only: it cannot read or change what
@@ -109,43 +110,27 @@ class HttpClient:
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, deadline: float
     ) -> HttpResponse | str:
         """Return the response to one request, or the location that it redirects to."""
-        from http.client import HTTPException
+        import httpcore2
 
-        from urllib3 import HTTPHeaderDict, Timeout
-        from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
-
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise RequestFailed(Failure.SLOW, url)
-        # Compression would let a small body become a large one.
-        sent = HTTPHeaderDict({"Accept-Encoding": "identity", "User-Agent": "eastgate"})
-        for name, value in headers.items():
-            sent[name] = value  # replaces one that is spelled in other cases
-        sent["Connection"] = "close"
         parts = urlsplit(url)
-        manager = self._manager(parts)
         try:
-            response = manager.connection_from_host(parts.hostname or "", parts.port, parts.scheme).urlopen(
-                method,
-                (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
-                body=body,
-                headers=sent,
-                timeout=Timeout(total=left),
-                retries=False,
-                redirect=False,
-                preload_content=False,
-                decode_content=False,
+            request = httpcore2.Request(
+                method, _address(parts), headers=_headers(method, parts, headers, body), content=body
             )
-            try:
-                return _read(url, response, deadline)
-            finally:
-                response.close()
-        except (NewConnectionError, ConnectTimeoutError, SSLError, ProxyError) as error:
-            raise RequestFailed(Failure.UNREACHABLE, url, cause=_root(error)) from error
-        except (OSError, HTTPError, HTTPException, ValueError) as error:
+            with self._pool(parts, deadline) as pool, closing(pool.handle_request(request)) as response:
+                return _read(url, response)
+        except httpcore2.ProxyError as error:
+            problem = OSError(f"the proxy answers {error}")
+            raise RequestFailed(Failure.UNREACHABLE, url, cause=problem) from error
+        except (httpcore2.ReadTimeout, httpcore2.WriteTimeout) as error:
+            raise RequestFailed(Failure.SLOW, url, cause=error) from error
+        except (httpcore2.NetworkError, httpcore2.ConnectTimeout) as error:
+            cause = _root(error)
+            is_connected = isinstance(error, httpcore2.ReadError | httpcore2.WriteError)
+            failure = Failure.BROKEN if is_connected and not _is_of_tls(cause) else Failure.UNREACHABLE
+            raise RequestFailed(failure, url, cause=cause) from error
+        except (httpcore2.ProtocolError, OSError, ValueError) as error:
             raise RequestFailed(Failure.BROKEN, url, cause=error) from error
-        finally:
-            manager.clear()
 
     def _trusted(self) -> ssl.SSLContext:
         if self._tls is None:
@@ -154,32 +139,37 @@ class HttpClient:
             self._tls = ssl.create_default_context()
         return self._tls
 
-    def _proxy(self, host: str) -> str | None:
+    def _proxy(self, host: str) -> Proxy | None:
+        from urllib.parse import unquote
         from urllib.request import getproxies, proxy_bypass
+
+        from httpcore2 import Proxy
 
         proxy = getproxies().get("https")
         if not proxy or proxy_bypass(host):
             return None
-        return proxy if "://" in proxy else f"http://{proxy}"
+        at = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        if at.scheme not in _PORTS:
+            raise ValueError("a proxy that is not asked by HTTP")
+        login = None
+        if at.username is not None:
+            login = unquote(at.username).encode("latin-1"), unquote(at.password or "").encode("latin-1")
+        return Proxy(_address(at), auth=login, ssl_context=self._trusted() if at.scheme == "https" else None)
 
-    def _manager(self, parts: SplitResult) -> PoolManager:
+    def _pool(self, parts: SplitResult, deadline: float) -> ConnectionPool:
         """Return what connects to the server of a URL, for one request.
 
         A connection is not used again: a server closes it once it has answered, and need not say so.
         """
-        from urllib.parse import unquote
+        from httpcore2 import ConnectionPool
 
-        from urllib3 import PoolManager, ProxyManager, make_headers
+        from eastgate.basics.deadlines import DeadlineBackend
 
+        backend = DeadlineBackend(deadline)
         if parts.scheme != "https":
-            return PoolManager()
-        tls = self._trusted()
+            return ConnectionPool(network_backend=backend)
         proxy = self._proxy(parts.hostname or "") if self._proxy_https else None
-        if proxy is None:
-            return PoolManager(ssl_context=tls)
-        at = urlsplit(proxy)
-        login = f"{unquote(at.username)}:{unquote(at.password or '')}" if at.username is not None else None
-        return ProxyManager(proxy, proxy_headers=make_headers(proxy_basic_auth=login), ssl_context=tls)
+        return ConnectionPool(self._trusted(), proxy, network_backend=backend)
 
 
 def split_url(url: str) -> SplitResult | None:
@@ -204,20 +194,57 @@ def origin(url: str) -> tuple[str, str | None, int] | None:
         return None
 
 
-def _read(url: str, response: BaseHTTPResponse, deadline: float) -> HttpResponse | str:
-    if response.status in _MOVED and (location := response.headers.get("Location")):
+def _address(parts: SplitResult) -> URL:
+    """Return a URL as httpcore2 takes it, with the target as it was written."""
+    from httpcore2 import URL
+
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return URL(scheme=parts.scheme, host=parts.hostname or "", port=parts.port, target=target)
+
+
+def _headers(
+    method: str, parts: SplitResult, headers: Mapping[str, str], body: bytes | None
+) -> list[tuple[bytes, bytes]]:
+    name = parts.hostname or ""
+    host = f"[{name}]" if ":" in name else name
+    at = host if parts.port in (None, _PORTS.get(parts.scheme)) else f"{host}:{parts.port}"
+    # Compression would let a small body become a large one.
+    sent = {
+        "host": ("Host", at),
+        "accept-encoding": ("Accept-Encoding", "identity"),
+        "user-agent": ("User-Agent", "eastgate"),
+    }
+    if body is not None or method not in _WITHOUT_BODY:
+        sent["content-length"] = ("Content-Length", str(len(body or b"")))
+    sent |= {
+        name.lower(): (name, value) for name, value in headers.items()
+    }  # replaces one that is spelled in other cases
+    sent["connection"] = ("Connection", "close")
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in sent.values()]
+
+
+def _read(url: str, response: Response) -> HttpResponse | str:
+    """Return a response, or the location that it redirects to."""
+    if response.status in _MOVED and (location := _header(response, b"location")):
         return location
     body = bytearray()
-    while piece := response.read1(_PIECE):
+    for piece in response.iter_stream():
         body += piece
         if len(body) > MAX_BYTES:
             raise RequestFailed(Failure.LONG, url)
-        if time.monotonic() > deadline:
-            raise RequestFailed(Failure.SLOW, url)
-    return HttpResponse(url, response.status, bytes(body), response.headers.get("Content-Type", ""))
+    return HttpResponse(url, response.status, bytes(body), _header(response, b"content-type"))
+
+
+def _header(response: Response, name: bytes) -> str:
+    return ", ".join(value.decode("latin-1") for key, value in response.headers if key.lower() == name)
 
 
 def _root(error: BaseException) -> BaseException:
     """Return the error of the operating system or of TLS that an error of the library stands for."""
-    inner = error.__cause__ or error.__context__ or next((arg for arg in error.args if isinstance(arg, OSError)), None)
-    return _root(inner) if inner is not None else error
+    return next((arg for arg in error.args if isinstance(arg, OSError)), error)
+
+
+def _is_of_tls(error: BaseException) -> bool:
+    import ssl
+
+    return isinstance(error, ssl.SSLError)

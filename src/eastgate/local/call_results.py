@@ -11,7 +11,7 @@ from eastgate.control.access_log import Observation
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE, GatewayDestination
 from eastgate.local.machine.connection import Called
 from eastgate.reading.mcp.client import RpcError
-from eastgate.reading.mcp.strict_json import Json
+from eastgate.reading.strict_json import Json
 
 _BY_PROXY = "proxy/"
 _OF_PROTOCOL = (UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION)

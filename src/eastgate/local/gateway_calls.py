@@ -19,7 +19,7 @@ from eastgate.local.mesh import LocalMesh
 from eastgate.reading.mcp.client import CallOutcome, Post, PostAnswer, converse, list_tools, make_request
 from eastgate.reading.mcp.messages import NAMED, read_messages
 from eastgate.reading.mcp.problems import BadMessage
-from eastgate.reading.mcp.strict_json import Json
+from eastgate.reading.strict_json import Json
 
 
 @dataclass(frozen=True, slots=True)

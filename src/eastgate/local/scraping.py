@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
+from eastgate.control.authorizer.http_server import HttpLimits, HttpServer, ServedRequest, ServedResponse
 from eastgate.local.machine.errors import LocalMeshError
-from eastgate.local.machine.http1 import Http1Request, Http1Server, Source
 
-_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_PATIENCE = 5.0
+_TYPE = (("content-type", "text/plain; version=0.0.4; charset=utf-8"),)
+_TEXT = (("content-type", "text/plain"),)
+_LIMITS = HttpLimits(body=0, seconds=5.0, connections=64)
 
 
 class MetricsRefused(LocalMeshError):  # noqa: N818 - says what happened
@@ -21,19 +22,16 @@ class MetricsRefused(LocalMeshError):  # noqa: N818 - says what happened
 async def serve_metrics(host: str, port: int, text: Callable[[], bytes]) -> AsyncIterator[int]:
     """Serve GET /metrics for as long as the block lasts; yield the port."""
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = Http1Server(Source(reader), writer, _PATIENCE)
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                if (arrived := await connection.next_request()) is not None:
-                    await connection.respond(*_response(arrived[0], text), stays=False)
-        except (OSError, TimeoutError):
-            pass  # nobody scrapes like that
-        finally:
-            writer.close()
+    def answer(request: ServedRequest) -> ServedResponse:
+        if request.target.partition("?")[0] != "/metrics":
+            return ServedResponse(404, _TEXT, b"the metrics are at /metrics\n")
+        if request.method != "GET":
+            return ServedResponse(405, _TEXT, b"write GET\n")
+        return ServedResponse(200, _TYPE, text())
 
+    http = HttpServer(answer, _LIMITS)
     try:
-        server = await asyncio.start_server(answer, host, port)
+        server = await asyncio.get_running_loop().create_server(http.protocol, host, port)
     except OSError as error:
         raise MetricsRefused(
             f"metrics cannot be served on {host}:{port}: {error.strerror or error}", help="give --metrics another port"
@@ -42,12 +40,4 @@ async def serve_metrics(host: str, port: int, text: Callable[[], bytes]) -> Asyn
         yield int(server.sockets[0].getsockname()[1])
     finally:
         server.close()
-
-
-def _response(request: Http1Request, text: Callable[[], bytes]) -> tuple[int, str, bytes]:
-    """Return the status, the type and the body of a response."""
-    if request.target.partition("?")[0] != "/metrics":
-        return 404, "text/plain", b"the metrics are at /metrics\n"
-    if request.method != "GET":
-        return 405, "text/plain", b"write GET\n"
-    return 200, _TYPE, text()
+        await http.drain(0)

@@ -52,7 +52,7 @@ def _values(attribute: Attribute, request: Request, assumed: Mapping[Computed, b
     for test in assumed:
         if attribute in test.attributes:
             if test.pattern is not None:
-                values.update(dict.fromkeys(_texts_matching(test.pattern[1])))
+                values.update(dict.fromkeys(texts_matching(test.pattern[1])))
             else:
                 values.update(dict.fromkeys(_literals(test.text)))
     if attribute in PATHS or attribute is SENT_PATH:
@@ -71,17 +71,13 @@ def _literals(text: str) -> Iterator[str]:
         literal = match[1] if match[1] is not None else match[2]
         yield literal
         if _PATTERN.search(literal):
-            yield from _texts_matching(literal)
+            yield from texts_matching(literal)
         else:
             yield f"{literal}{OTHER}"
 
 
-def text_matching(pattern: str) -> str | None:
-    """Return a text that a regular expression matches; None where none could be made."""
-    return next(_texts_matching(pattern), None)
-
-
-def _texts_matching(pattern: str) -> Iterator[str]:
+def texts_matching(pattern: str) -> Iterator[str]:
+    """Yield texts that a regular expression matches; none where none could be made."""
     try:
         parsed = _parser.parse(pattern)
         texts = dict.fromkeys(_sequence(parsed, choice) for choice in range(_ALTERNATIVES))

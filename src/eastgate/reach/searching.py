@@ -64,13 +64,6 @@ def witnesses(
             yield Witness(cell, request, ending)
 
 
-def find_witness(
-    reach: Reachability, entrance: Entrance, callers: CallerSet, where: Predicate = ALWAYS, *, allowed: bool
-) -> Witness | None:
-    """Return the first of `witnesses`; None where there is none. Raises GaveUp."""
-    return next(witnesses(reach, entrance, callers, where, allowed=allowed), None)
-
-
 def _requests(branches: Sequence[Branch], where: Predicate, *, allowed: bool) -> Iterator[Request]:
     asked = (where, *(branch.when for branch in branches))
     before: list[Predicate] = list(IMPOSSIBLE) if any(mentions(predicate) & _MESSAGES for predicate in asked) else []

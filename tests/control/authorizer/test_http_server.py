@@ -102,6 +102,39 @@ def test_who_takes_too_long_is_left(sent: bytes, seconds: float) -> None:
     asyncio.run(run())
 
 
+_WAITING = b"POST /a HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n"
+
+
+def test_a_peer_that_waits_before_its_body_may_go_on() -> None:
+    async def run() -> None:
+        connection, transport = connect(HttpServer(lambda _: ServedResponse(200)))
+        connection.data_received(_WAITING)
+        assert transport.statuses == [100]
+        connection.data_received(b"x")
+        assert transport.statuses == [100, 200]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("before", "sent", "statuses"),
+    [
+        (REQUEST, _WAITING, []),  # it would be taken for the answer to the request before
+        (b"", _WAITING.replace(b"/a", b"/a#b"), [400]),
+        (b"", _WAITING.replace(b"HTTP/1.1", b"HTTP/1.0"), []),
+    ],
+)
+def test_nothing_else_lets_a_peer_go_on(before: bytes, sent: bytes, statuses: list[int]) -> None:
+    async def run() -> None:
+        coming: asyncio.Future[ServedResponse] = asyncio.get_running_loop().create_future()
+        connection, transport = connect(HttpServer(lambda _: coming))
+        connection.data_received(before + sent)
+        assert transport.statuses == statuses
+        coming.cancel()
+
+    asyncio.run(run())
+
+
 def test_an_answer_may_take_its_time() -> None:
     async def run() -> None:
         coming: asyncio.Future[ServedResponse] = asyncio.get_running_loop().create_future()

@@ -18,7 +18,6 @@ from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.local.machine.connection import CallConnection, HttpRequest, Target
 from eastgate.local.machine.http1 import Malformed
 from eastgate.local.mesh import LocalMesh
-from eastgate.reading.mcp.sessions import wrap_session
 from tests.attacks.application import MARK, Application, Arrived
 from tests.attacks.frames import ACK, SETTINGS, Answers, frame, opening, request
 from tests.differential.asking import HTTP_2
@@ -30,6 +29,7 @@ from tests.differential.gateways.world import AUTHORIZERS, GATEWAY, SERVERS, WOR
 from tests.differential.gateways.world import SETTINGS as USUAL
 from tests.patience import PATIENCE
 from tests.programs.processes import Processes, free_port
+from tests.reading.mcp.sessions import wrap_session
 
 __all__ = ["SHOWN", "GatewayAnswer", "GatewayBench"]
 

@@ -499,7 +499,7 @@ async def test_the_rest_of_many_calls_may_be_on_its_way() -> None:
     streams = range(1, 4001, 2)
     peer.send(b"".join(frame(HEADERS, END_HEADERS, stream, block(b"/no")) for stream in streams))
     peer.send(b"".join(frame(DATA, END_STREAM, stream, HELLO) for stream in streams))
-    assert (peer.end, len(peer.connection._cut_off) < len(streams)) == (None, True)
+    assert (peer.end, len(peer.connection.calls._cut_off) < len(streams)) == (None, True)
     assert peer.send(call(stream=4001)).status(4001) == 0
     assert peer.send(frame(DATA, 0, 4001)).end == ErrorCode.STREAM_CLOSED
 

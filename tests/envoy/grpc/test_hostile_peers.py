@@ -28,7 +28,7 @@ class _Errors(logging.Handler):
 
 def served(pieces: Sequence[bytes]) -> list[bytes]:
     """Serve bytes of a peer; return the messages that a method got. No error of ours comes of it."""
-    errors, log = _Errors(), logging.getLogger("eastgate.envoy.grpc.connection")
+    errors, log = _Errors(), logging.getLogger("eastgate.envoy.grpc")
     log.addHandler(errors)
 
     async def run() -> list[bytes]:
@@ -38,7 +38,7 @@ def served(pieces: Sequence[bytes]) -> list[bytes]:
         assert peer.transport.closed == (peer.end is not None)
         peer.connection.connection_lost(None)
         assert peer.connection.is_idle
-        assert peer.server.hold(peer.server.limits.held, peer.connection)  # nothing is counted for ever
+        assert peer.server.hold(peer.server.limits.held, 0)  # nothing is counted for ever
         return peer.service.calls
 
     try:

@@ -8,7 +8,7 @@ import os
 import random
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from eastgate.local.machine.echo import EchoOptions, EchoServer, EchoTimes
 from tests.patience import PATIENCE
 
 _GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-_QUICK = EchoTimes(idle=5, head=0.2, sniff=0.1, write=0.3)
+_QUICK = EchoTimes(idle=5, head=0.2, sniff=0.1, write=0.3, request=0.5)
 Exchange = Callable[[bytes], Awaitable[bytes]]
 
 
@@ -40,7 +40,7 @@ async def echoing(folder: Path, options: EchoOptions | None = None) -> AsyncIter
     finally:
         await echo.stop()
         assert not os.path.exists(echo.path)
-        assert echo.open_connections == 0
+        assert echo.raw | echo.http.connections == set()
 
 
 def _statuses(answer: bytes) -> list[int]:
@@ -77,19 +77,21 @@ def test_a_request_is_told_back(runtime: Path) -> None:
         (b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", [200, 200]),
         (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", [200]),
         (b"GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n", [200]),
-        (b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\nGET / HTTP/1.0\r\n\r\n", [200]),
-        (b"PURGE /a//%2e;b?c#d HTTP/1.1\r\nHost: a\r\n\r\n", [200]),
+        (b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\nGET / HTTP/1.0\r\n\r\n", [200, 200]),
+        (b"PURGE /a//%2e;b?c HTTP/1.1\r\nHost: a\r\n\r\n", [200]),
+        (b"GET /a#d HTTP/1.1\r\nHost: a\r\n\r\n", [400]),
         (b"PURGE /odd path HTTP/1.1\r\nHost: a\r\n\r\n", [400]),
         (b"GET / HTTP/1.1\r\n\r\n", [400]),
         (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", [400]),
-        (b"get / HTTP/1.1\nHost: a\n\n", [200]),
+        (b"get / HTTP/1.1\r\nHost: a\r\n\r\n", [400]),
+        (b"GET / HTTP/1.1\nHost: a\n\n", [400]),
         (b"\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", [200]),
-        (b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx", [100, 200]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx", [200]),
         (b"GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", [400]),
         (b"GET / HTTP/1.1\r\nHost: a\r\nbad name: x\r\n\r\n", [400]),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nHost", [400]),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost", []),
         (b"GET / HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n\r\n", [200, 400]),
-        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nab", [400]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nab", []),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -3\r\n\r\n", [400]),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", [400]),
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", [400]),
@@ -170,7 +172,8 @@ def test_a_request_may_come_byte_by_byte_but_not_for_ever(runtime: Path) -> None
             assert (await reader.readline()).startswith(b"HTTP/1.1 200")
             await reader.readuntil(b"}\n")
             writer.write(b"GET / HTTP/1.1\r\nHost:")
-            assert (await asyncio.wait_for(reader.readline(), PATIENCE)).startswith(b"HTTP/1.1 408")
+            with suppress(ConnectionResetError):
+                assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
             writer.close()
 
     asyncio.run(scene())
@@ -183,9 +186,9 @@ def test_a_client_that_does_not_read_is_left(runtime: Path) -> None:
             writer.write(b"\0" * 10_000_000)
             for _ in range(100):
                 await asyncio.sleep(0.02)
-                if echo.connections == 1 and echo.open_connections == 0:
+                if echo.connections == 1 and not echo.raw:
                     break
-            assert echo.open_connections == 0
+            assert echo.raw | echo.http.connections == set()
             writer.transport.abort()
             assert await exchange(b"hello") == b"hello"
 

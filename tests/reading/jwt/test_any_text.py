@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eastgate.reading.jwt import Expectations, Reason, RejectedToken, VerifiedToken, verify
-from eastgate.reading.jwt.strict_json import JsonProblem, read_object
+from eastgate.reading.strict_json import JsonProblem, read_object
 from tests.reading.jwt.mint import CLAIMS, EXPECTED, NOW, b64, keys, sealed, text, token
 
 KNOWN = keys("p256", "ed25519")

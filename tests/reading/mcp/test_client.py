@@ -15,12 +15,13 @@ from eastgate.reading.mcp.client import (
     Post,
     PostAnswer,
     RpcError,
-    call_tool,
     converse,
     list_tools,
+    make_request,
 )
 from eastgate.reading.mcp.messages import read_messages
 from eastgate.reading.mcp.problems import BadMessage
+from eastgate.reading.strict_json import Json
 
 Handler = Callable[[Post, Any], PostAnswer]
 
@@ -61,6 +62,10 @@ class Server:
 
 def _converse(server: Server, conversation: Conversation) -> CallOutcome:
     return asyncio.run(converse(conversation, server.send))
+
+
+def call_tool(name: str, arguments: dict[str, Json], version: str | None = None) -> Conversation:
+    return make_request("tools/call", {"name": name, "arguments": arguments}, version)
 
 
 def _modern(_: Post, value: Any) -> PostAnswer:

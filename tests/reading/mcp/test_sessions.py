@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.reading.mcp.sessions import MAX_LENGTH, unwrap_session, wrap_session
+from tests.reading.mcp.sessions import MAX_LENGTH, unwrap_session, wrap_session
 
 KEY = b"k" * 32
 PEER = "spiffe://cluster.local/ns/prod/sa/agent"

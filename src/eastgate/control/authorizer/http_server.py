@@ -85,7 +85,6 @@ class HttpServer:
         self._timer: asyncio.TimerHandle | None = None
 
     def protocol(self) -> HttpProtocol:
-        """Return the protocol of a new connection."""
         return HttpProtocol(self)
 
     def add(self, connection: HttpProtocol) -> bool:
@@ -103,23 +102,21 @@ class HttpServer:
         greediest, most = counted.most_common(1)[0]
         if most <= counted[peer] + 1:
             return False
-        theirs = [connection for connection in self.connections if connection.peer == greediest]
-        victim = min(theirs, key=lambda connection: connection.is_answering)
-        self.connections.discard(victim)
-        victim.abort()
+        self._end_one(greediest, lambda connection: not connection.is_answering)
         return True
 
     def limit_bodies(self, most: int) -> None:
         """End the largest request of the peer with the most bytes of bodies where all have more than so many."""
-        held = {connection: connection.held for connection in self.connections}
-        if sum(held.values()) <= most:
-            return
         of_peers = Counter[str | None]()
-        for connection, size in held.items():
-            of_peers[connection.peer] += size
-        ((greediest, _),) = of_peers.most_common(1)
-        theirs = [connection for connection in held if connection.peer == greediest]
-        victim = max(theirs, key=lambda connection: (not connection.is_answering, held[connection]))
+        for connection in self.connections:
+            of_peers[connection.peer] += connection.held
+        if of_peers.total() > most:
+            ((greediest, _),) = of_peers.most_common(1)
+            self._end_one(greediest, lambda connection: (not connection.is_answering, connection.held))
+
+    def _end_one(self, peer: str | None, rank: Callable[[HttpProtocol], int | tuple[int, int]]) -> None:
+        """End the connection of a peer that ranks first."""
+        victim = max((connection for connection in self.connections if connection.peer == peer), key=rank)
         self.connections.discard(victim)
         victim.abort()
 
@@ -149,7 +146,7 @@ class HttpProtocol(asyncio.Protocol):
         self._server = server
         self._limits = server.limits
         self._parser = httptools.HttpRequestParser(self)
-        self._transport: asyncio.Transport | None = None
+        self._transport: asyncio.Transport  # from `connection_made` on
         self.peer: str | None = None
         self._loop = asyncio.get_running_loop()
         self._abort_at: float | None = None
@@ -161,6 +158,7 @@ class HttpProtocol(asyncio.Protocol):
         self._has_ended = False  # no request comes any more
         self._kept = 0  # bytes that the parser has taken and not handed on
         self._in_hand = 0  # bytes of the body that is being answered
+        self._continued: list[tuple[str, str]] | None = None  # the headers of the last request that was waited for
         self._begin()
 
     # The connection
@@ -204,6 +202,14 @@ class HttpProtocol(asyncio.Protocol):
             self._refuse(400)
         if self._kept > self._limits.head:
             self._refuse(431)
+        if self._has_head and self._continued is not self._headers and self._may_continue():
+            self._continued = self._headers
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _may_continue(self) -> bool:
+        """Return whether the peer waits before its body. While another answer is due, this would be taken for that."""
+        is_due = self.is_answering or self._transport.is_closing()
+        return not is_due and ("expect", "100-continue") in self._headers and self._parser.get_http_version() == "1.1"
 
     def eof_received(self) -> bool:
         self._has_ended = True
@@ -213,12 +219,12 @@ class HttpProtocol(asyncio.Protocol):
         self._read(paused=True)
 
     def resume_writing(self) -> None:
-        if self._answering is None and not self._waiting:
+        if not self.is_answering:
             self._read(paused=False)
 
     def close_when_idle(self) -> None:
         """Close now where nothing is being answered; else the answer says that it is the last."""
-        if self._answering is None and not self._waiting and self._transport is not None:
+        if not self.is_answering:
             self._transport.close()
 
     def look_at_time(self, now: float) -> None:
@@ -227,9 +233,7 @@ class HttpProtocol(asyncio.Protocol):
             self.abort()
 
     def abort(self) -> None:
-        """Close whatever is open."""
-        if self._transport is not None:
-            self._transport.abort()
+        self._transport.abort()
 
     # What the parser calls
 
@@ -241,12 +245,10 @@ class HttpProtocol(asyncio.Protocol):
         self._has_head = False
 
     def on_message_begin(self) -> None:
-        """Start a request."""
         self._begin()
         self._allow(self._limits.seconds)
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the target."""
         self._target += url
         self._count(len(url))
 
@@ -262,12 +264,11 @@ class HttpProtocol(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """Refuse a head that can be read in more than one way."""
         self._has_head = True
+        screen = self._server.screen
         if not (self._is_target_clear() and self._is_body_clear()):
             self._refuse(400)
-        elif self._server.screen is not None and self._transport is not None:
-            status = self._server.screen(self._target.decode("utf-8", "replace"), self._transport)
-            if status is not None:
-                self._refuse(status)
+        elif screen is not None and (status := screen(self._target.decode("utf-8", "replace"), self._transport)):
+            self._refuse(status)
 
     def _is_target_clear(self) -> bool:
         version, method = self._parser.get_http_version(), self._parser.get_method()
@@ -287,7 +288,6 @@ class HttpProtocol(asyncio.Protocol):
         return [value for key, value in self._headers if key == name]
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
         self._kept = 0
         self._body += body
         if len(self._body) > self._limits.body:
@@ -308,6 +308,7 @@ class HttpProtocol(asyncio.Protocol):
             self.peer,
         )
         self._body = bytearray()
+        self._has_head = False
         stays = self._parser.should_keep_alive() and not self._parser.should_upgrade() and not self._server.draining
         self._abort_at = None
         if self._answering is None and not self._waiting and self._answered_at_once < _MOST_AT_ONCE:
@@ -359,14 +360,14 @@ class HttpProtocol(asyncio.Protocol):
             return
         if self._waiting:
             self._next_turn = self._loop.call_soon(self._answer_waiting)
-        elif self._has_ended and self._transport is not None:
+        elif self._has_ended:
             self._transport.close()
         else:
             self._read(paused=False)
 
     def _write(self, response: ServedResponse, stays: bool, *, bare: bool = False) -> None:
         """Write a response; `bare`: without its body, which nobody would read as one."""
-        if self._transport is None or not self._is_open:
+        if not self._is_open:
             return
         body = b"" if bare or response.status in _WITHOUT_BODY else response.body
         line = _LINES.get(response.status) or f"HTTP/1.1 {response.status} \r\n".encode()
@@ -386,17 +387,12 @@ class HttpProtocol(asyncio.Protocol):
 
     def _refuse(self, status: int) -> None:
         """Answer what cannot be read, and close."""
-        if self._is_open:
-            self._write(ServedResponse(status), stays=False)
+        self._write(ServedResponse(status), stays=False)
 
     def _read(self, *, paused: bool) -> None:
         transport = self._transport
-        if transport is None or transport.is_closing():
-            return
-        if paused and transport.is_reading():
-            transport.pause_reading()
-        elif not paused and not transport.is_reading():
-            transport.resume_reading()
+        if not transport.is_closing() and transport.is_reading() is paused:
+            (transport.pause_reading if paused else transport.resume_reading)()
 
     def _allow(self, seconds: float) -> None:
         """Give the client so many seconds for what has to come next."""

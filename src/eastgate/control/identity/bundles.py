@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from eastgate.basics.records import dataclass
 from eastgate.control.identity.problems import BadBundleError, UnknownTrustDomainError
 from eastgate.ir.spiffe import trust_domain_problem
-from eastgate.reading.jwt.strict_json import JsonProblem, read_object
+from eastgate.reading.strict_json import JsonProblem, read_object
 
 Roots = tuple[x509.Certificate, ...]
 
@@ -66,10 +66,6 @@ class TrustBundles:
                 f"{trust_domain!r} is the own trust domain; a bundle from elsewhere may not replace it"
             )
         return replace(self, roots={**self.roots, trust_domain: _checked(trust_domain, roots)})
-
-    def without(self, trust_domain: str) -> TrustBundles:
-        """Return a copy that does not federate with this trust domain."""
-        return replace(self, roots={name: roots for name, roots in self.roots.items() if name != trust_domain})
 
 
 def read_bundle(path: str | PathLike[str]) -> Roots:

@@ -31,7 +31,7 @@ def rewrite_probes(container: Plain) -> tuple[Plain, dict[str, Any], list[AppPro
 
 def restore_probes(containers: list[Plain], annotation: str | None) -> list[Plain]:
     """Return containers with the probes that they had before."""
-    from eastgate.reading.jwt.strict_json import read_object
+    from eastgate.reading.strict_json import read_object
 
     try:
         read = read_object((annotation or "{}").encode())

@@ -42,7 +42,7 @@ def body_declarations(cel: Any) -> list[Any]:
 
 def _request_body_json(pointer: object) -> object:
     """Return the value, or null where the body has none. A body that is not JSON to every reader is an error."""
-    from eastgate.reading.jwt.strict_json import read_json
+    from eastgate.reading.strict_json import read_json
 
     if not isinstance(pointer, str) or not isinstance(_current.body, str):
         raise TypeError("the request has no body that could be read")

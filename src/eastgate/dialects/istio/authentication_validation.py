@@ -12,7 +12,7 @@ from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import quoted
 
 if TYPE_CHECKING:
-    from eastgate.reading.jwt.strict_json import Json
+    from eastgate.reading.strict_json import Json
 
 _HEADER: Final = regex(r"[-_A-Za-z0-9]+")
 _DURATION: Final = regex(r"(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
@@ -89,7 +89,7 @@ def key_set(node: Node, to: Checking) -> None:
 
 def keys_in(text: str) -> list[dict[str, Json]] | None:
     """Return the keys in the text of a key set, or of a single key; None where a reader could see others in it."""
-    from eastgate.reading.jwt.strict_json import read_object
+    from eastgate.reading.strict_json import read_object
 
     try:
         content = read_object(text.encode()) if text else {"keys": []}

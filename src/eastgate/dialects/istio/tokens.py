@@ -274,7 +274,7 @@ def _payload(token: str) -> Mapping[str, object] | None:
     """Return the claims of a token that nobody has verified; None where it is none."""
     from eastgate.reading.jwt.envelope import open_token
     from eastgate.reading.jwt.outcome import TokenRefused
-    from eastgate.reading.jwt.strict_json import JsonProblem, read_object
+    from eastgate.reading.strict_json import JsonProblem, read_object
 
     try:
         return read_object(open_token(token, _LONGEST).payload)

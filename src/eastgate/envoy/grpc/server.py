@@ -76,7 +76,7 @@ class GrpcServer:
             idle = [each for each in self._connections if each.is_idle]
             if not idle:
                 return False
-            longest = min(idle, key=lambda each: (each.called_at, each.began))
+            longest = min(idle, key=lambda each: (each.calls.called_at, each.began))
             self.remove(longest)
             longest.give_way()
         self._connections.add(connection)
@@ -88,14 +88,15 @@ class GrpcServer:
         """Forget a connection that is closed."""
         self._connections.discard(connection)
 
-    def hold(self, size: int, connection: GrpcConnection) -> bool:
-        """Tell whether there is room for so many bytes of a connection, and count them until `release`.
+    def hold(self, size: int, arriving: int) -> bool:
+        """Tell whether there is room for so many bytes more, where `arriving` have come on their connection.
 
-        Where there is none, calls of connections that bring more are refused for it: nobody takes all the room.
+        If so, they count until `release`. Where there is none, calls of connections that bring more are refused for
+        it: nobody takes all the room.
         """
         while self._held + size > self.limits.held:
-            largest = max(self._connections, key=lambda each: each.arriving, default=connection)
-            if largest.arriving <= connection.arriving + size:
+            largest = max((each.calls for each in self._connections), key=lambda calls: calls.arriving, default=None)
+            if largest is None or largest.arriving <= arriving + size:
                 return False
             largest.refuse_largest()
         self._held += size

@@ -6,31 +6,34 @@ It listens on a unix socket, so that nothing but the sidecar of its workload rea
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Awaitable
-from typing import TypeVar
+import os
+from typing import cast
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.local.machine.http1 import Http1Server, Source
-from eastgate.local.machine.serving import SocketServer
+from eastgate.control.authorizer.http_server import HttpLimits, HttpServer, ServedRequest, ServedResponse
 
 _REQUEST_LINE = regex(rb"(?:\r?\n)*[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\r\n]+ HTTP/1\.[0-9]\r?\n")
 _METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"PATCH ", b"OPTIONS ", b"TRACE ", b"CONNECT ")
 _LONGEST_FIRST_LINE = 64 * 1024
 _TICK = b"tick\n"
-
-T = TypeVar("T")
+_MAX_BODY = 64 * 1024 * 1024
+_MAX_BODIES = 4 * _MAX_BODY
+_MAX_CONNECTIONS = 100_000
+_JSON = (("content-type", "application/json"),)
 
 
 @dataclass(frozen=True, slots=True)
 class EchoTimes:
-    """The seconds that a connection may be silent, in each of its states."""
+    """The seconds that a connection may be silent, in each of its states, and those that a request may take."""
 
     idle: float = 3600.0
     head: float = 30.0
     sniff: float = 1.0
     write: float = 30.0
+    request: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,91 +50,151 @@ class EchoOptions:
         return bool(self.greeting) or self.push_every is not None
 
 
-class EchoServer(SocketServer):
+class EchoServer:
     """The application behind one port of one workload. It counts its connections and requests."""
 
     def __init__(self, path: str, workload: str, port: int, options: EchoOptions | None = None) -> None:
-        super().__init__(path, backlog=512)
+        self.path = path
         self.workload = workload
         self.port = port
+        self.options = options or EchoOptions()
+        self.connections = 0
         self.requests = 0
-        self._options = options or EchoOptions()
+        self.raw: set[asyncio.Transport] = set()
+        """The open connections without HTTP."""
+        times = self.options.times
+        limits = HttpLimits(
+            body=_MAX_BODY, bodies=_MAX_BODIES, seconds=times.request, idle=times.idle, connections=_MAX_CONNECTIONS
+        )
+        self.http = HttpServer(self._tell, limits)
+        self._server: asyncio.Server | None = None
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer requests, or echo bytes."""
-        source = Source(reader)
-        try:
-            if self._options.raw or not await self._is_http(source):
-                await self._echo(source, writer)
-            else:
-                server = Http1Server(source, writer, self._options.times.head)
-                while await self._answer(server, source):
-                    pass
-            writer.close()
-            await _within(writer.wait_closed(), self._options.times.write)
-        except OSError:
-            pass  # the peer is gone, or as good as gone
-        finally:
-            writer.transport.abort()
+    async def start(self) -> None:
+        """Begin to listen, for this user only."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(lambda: _Arriving(self), self.path, backlog=512)
+        os.chmod(self.path, 0o600)
 
-    async def _is_http(self, source: Source) -> bool:
-        """Return whether a request comes. Bytes that may be the beginning of one are waited for, others never."""
-        times = self._options.times
-        await _within(source.more(), times.idle)
-        while len(source.seen) < _LONGEST_FIRST_LINE:
-            first = bytes(source.seen).lstrip(b"\r\n")
-            if _REQUEST_LINE.match(source.seen):
-                return True
-            if b"\n" in first:
-                return False
-            method = first.startswith(_METHODS)
-            if not method and not any(name.startswith(first) for name in _METHODS):
-                return False
-            try:
-                if not await _within(source.more(), times.head if method else times.sniff):
-                    return False
-            except TimeoutError:
-                return False
-        return bytes(source.seen).startswith(_METHODS)  # too long, which is answered as such
+    async def stop(self) -> None:
+        """Stop listening, and end what is being served."""
+        if self._server is not None:
+            self._server.close()
+        for transport in tuple(self.raw):
+            transport.abort()
+        await self.http.drain(0)
+        await asyncio.sleep(0)  # connections that are ended say so in the next turn of the loop
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
 
-    async def _answer(self, server: Http1Server, source: Source) -> bool:
-        """Answer one request; return whether another one may follow."""
-        if not source.seen and not await _within(source.more(), self._options.times.idle):
-            return False
-        arrived = await server.next_request()
-        if arrived is None:
-            return False
-        request, size = arrived
+    def _tell(self, request: ServedRequest) -> ServedResponse:
         self.requests += 1
-        about = {"workload": self.workload, "port": self.port, "method": request.method, "path": request.target}
-        body = json.dumps({**about, "headers": request.by_name(), "body_bytes": size}).encode() + b"\n"
-        return await server.respond(200, "application/json", body)
-
-    async def _echo(self, source: Source, writer: asyncio.StreamWriter) -> None:
-        if self._options.greeting:
-            await self._send(writer, self._options.greeting)
-        pushing = asyncio.create_task(self._push(writer))
-        try:
-            while data := await _within(source.take(), self._options.times.idle):
-                await self._send(writer, data)
-        finally:
-            pushing.cancel()
-            await asyncio.wait([pushing])
-
-    async def _push(self, writer: asyncio.StreamWriter) -> None:
-        while self._options.push_every is not None:
-            await asyncio.sleep(self._options.push_every)
-            try:
-                await self._send(writer, _TICK)
-            except OSError:
-                return
-
-    async def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
-        writer.write(data)
-        await _within(writer.drain(), self._options.times.write)
+        headers: dict[str, str] = {}
+        for name, value in request.headers:
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        told = {
+            "workload": self.workload,
+            "port": self.port,
+            "method": request.method,
+            "path": request.target,
+            "headers": headers,
+            "body_bytes": len(request.body),
+        }
+        return ServedResponse(200, _JSON, json.dumps(told).encode() + b"\n")
 
 
-async def _within(awaited: Awaitable[T], seconds: float) -> T:
-    """Await something for so many seconds. `wait_for` of Python 3.11 may swallow a cancellation."""
-    async with asyncio.timeout(seconds):
-        return await awaited
+class _Arriving(asyncio.Protocol):
+    """A connection, until it is known that it brings requests. If it brings none, its bytes go back."""
+
+    def __init__(self, server: EchoServer) -> None:
+        self._server = server
+        self._times = server.options.times
+        self._echoes = server.options.raw
+        self._seen = b""
+        self._timer: asyncio.TimerHandle | None = None
+        self._pushing: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # those of other event loops need not be derived from it
+        self._server.connections += 1
+        self._server.raw.add(self._transport)
+        self._wait(self._times.idle)
+        self._transport.write(self._server.options.greeting)
+        self._push_later()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        self._server.raw.discard(self._transport)
+        for timer in (self._timer, self._pushing):
+            if timer is not None:
+                timer.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        if self._echoes:
+            self._wait(self._times.idle)
+            self._transport.write(data)
+            return
+        self._seen += data
+        if (is_http := _is_http(self._seen)) is None:
+            self._wait(self._times.head if self._seen.lstrip(b"\r\n").startswith(_METHODS) else self._times.sniff)
+        elif is_http:
+            self._serve_http()
+        else:
+            self._echo()
+
+    def eof_received(self) -> None:
+        self._echo()
+
+    def pause_writing(self) -> None:
+        self._transport.pause_reading()
+        self._wait(self._times.write)
+
+    def resume_writing(self) -> None:
+        self._transport.resume_reading()
+        self._wait(self._times.idle)
+
+    def _echo(self) -> None:
+        self._echoes = True
+        self._wait(self._times.idle)
+        self._transport.write(self._seen)
+        self._seen = b""
+
+    def _serve_http(self) -> None:
+        self._leave()
+        http = self._server.http.protocol()
+        self._transport.set_protocol(http)
+        http.connection_made(self._transport)
+        http.data_received(self._seen)
+
+    def _push_later(self) -> None:
+        if (seconds := self._server.options.push_every) is not None:
+            self._pushing = self._loop.call_later(seconds, self._push)
+
+    def _push(self) -> None:
+        self._transport.write(_TICK)
+        self._push_later()
+
+    def _wait(self, seconds: float) -> None:
+        """Give the peer so many seconds to go on."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(seconds, self._end_wait)
+
+    def _end_wait(self) -> None:
+        if self._seen:
+            self._echo()  # it is no request: those come at once
+        else:
+            self._transport.abort()
+
+
+def _is_http(seen: bytes) -> bool | None:
+    """Return whether bytes begin a request; None while they may be the beginning of one."""
+    if _REQUEST_LINE.match(seen):
+        return True
+    first = seen.lstrip(b"\r\n")
+    is_method = first.startswith(_METHODS)
+    if b"\n" in first or not (is_method or any(method.startswith(first) for method in _METHODS)):
+        return False
+    return None if len(seen) < _LONGEST_FIRST_LINE else is_method  # too long, which is answered as such

@@ -1,8 +1,7 @@
-"""HTTP/1.1 on a stream, parsed by h11 within limits; for both ends, the built-in application and the caller."""
+"""Responses of HTTP/1.1 on a stream, parsed by h11 within limits."""
 
 from __future__ import annotations
 
-import asyncio
 from http import HTTPStatus
 from typing import Protocol, TypeAlias
 
@@ -95,88 +94,6 @@ async def read_response(source: Source, method: str) -> Http1Response | None:
                 raise Malformed("the body is too long")
     source.seen[:0] = parser.trailing_data[0]
     return Http1Response(head.status_code, _texts(head), bytes(body))
-
-
-@dataclass(frozen=True, slots=True)
-class Http1Request:
-    """The head of a request."""
-
-    method: str
-    target: str
-    headers: Headers
-
-    def by_name(self) -> dict[str, str]:
-        """Return the headers by their names in lower case, the values of each joined."""
-        joined: dict[str, str] = {}
-        for name, value in self.headers:
-            key = name.lower()
-            joined[key] = f"{joined[key]}, {value}" if key in joined else value
-        return joined
-
-
-class Http1Server:
-    """The server's end of a connection: reads requests and answers each. A problem with one is answered, too.
-
-    `patience` bounds the reading of a head, of each piece of a body, and each sending, in seconds.
-    """
-
-    def __init__(self, source: Source, writer: asyncio.StreamWriter, patience: float) -> None:
-        self._source = source
-        self._writer = writer
-        self._patience = patience
-        self._parser = h11.Connection(h11.SERVER)
-        self._without_body = False
-
-    async def next_request(self) -> tuple[Http1Request, int] | None:
-        """Return a request and the length of its body; None where there is none, or none that can be read."""
-        self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
-        self._without_body = False
-        try:
-            return await self._read_request(_Parsing(self._parser, self._source, "this is no request"))
-        except TooLarge as problem:
-            await self._refuse(431, str(problem))
-        except TimeoutError:
-            await self._refuse(408, "the request did not come to its end")
-        except Malformed as problem:
-            await self._refuse(400, str(problem))
-        return None
-
-    async def respond(self, status: int, content_type: str, body: bytes, *, stays: bool = True) -> bool:
-        """Send a response; return whether another request may follow. `stays=False` ends the connection."""
-        headers = [("content-type", content_type), ("content-length", str(len(body)))]
-        if not stays:
-            headers.append(("connection", "close"))
-        response = h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)
-        await self._send(response, h11.Data(data=b"" if self._without_body else body), h11.EndOfMessage())
-        self._source.seen[:0] = self._parser.trailing_data[0]
-        return self._parser.our_state is h11.DONE and self._parser.their_state is h11.DONE
-
-    async def _read_request(self, parsing: _Parsing) -> tuple[Http1Request, int] | None:
-        async with asyncio.timeout(self._patience):
-            while self._source.seen.startswith((b"\r", b"\n")):  # passed over before a request, as RFC 9112 asks
-                del self._source.seen[:1]
-            head = await parsing.event()
-        if not isinstance(head, h11.Request):
-            return None
-        self._without_body = head.method == b"HEAD"
-        _check_length(head)
-        if self._parser.they_are_waiting_for_100_continue:
-            await self._send(h11.InformationalResponse(status_code=100, headers=[], reason="Continue"))
-        size = 0
-        while True:
-            async with asyncio.timeout(self._patience):
-                event = await parsing.event()
-            if not isinstance(event, h11.Data):
-                break
-            size += len(event.data)
-        return Http1Request(head.method.decode("ascii"), head.target.decode("ascii"), _texts(head)), size
-
-    async def _refuse(self, status: int, problem: str) -> None:
-        await self.respond(status, "text/plain", f"{problem}\n".encode(), stays=False)
-
-    async def _send(self, *events: h11.Event) -> None:
-        self._writer.write(b"".join(self._parser.send(event) or b"" for event in events))
-        await asyncio.wait_for(self._writer.drain(), self._patience)
 
 
 _Message: TypeAlias = h11.Request | h11.Response | h11.InformationalResponse

@@ -23,11 +23,6 @@ class SocketServer(ABC):
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection, and close it."""
 
-    @property
-    def open_connections(self) -> int:
-        """Return the number of open connections."""
-        return len(self._open)
-
     async def start(self) -> None:
         """Begin to listen."""
         self._server = await asyncio.start_unix_server(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from eastgate.reading.jwt.expectations import Expectations
 from eastgate.reading.jwt.outcome import Reason, TokenRefused
-from eastgate.reading.jwt.strict_json import Json
+from eastgate.reading.strict_json import Json
 
 
 def check_claims(claims: Mapping[str, Json], expected: Expectations, now: float) -> None:

@@ -17,7 +17,7 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.jwt.fetch import DocumentFetcher, checked_url
 from eastgate.reading.jwt.keys import Keys, NoKeysError
 from eastgate.reading.jwt.sources import KeySource, KeysUnavailable
-from eastgate.reading.jwt.strict_json import Json
+from eastgate.reading.strict_json import Json
 
 if TYPE_CHECKING:
     import ssl

@@ -7,7 +7,7 @@ from functools import lru_cache
 from eastgate.basics.records import dataclass
 from eastgate.reading.jwt.base64url import decoded
 from eastgate.reading.jwt.outcome import Reason, TokenRefused
-from eastgate.reading.jwt.strict_json import Json, JsonProblem, read_object
+from eastgate.reading.strict_json import Json, JsonProblem, read_object
 
 
 @dataclass(frozen=True, slots=True)

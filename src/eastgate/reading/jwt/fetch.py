@@ -7,7 +7,7 @@ from urllib.parse import SplitResult
 
 from eastgate.basics.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, RequestFailed, split_url
 from eastgate.reading.jwt.sources import KeysUnavailable
-from eastgate.reading.jwt.strict_json import Json, JsonProblem, read_object
+from eastgate.reading.strict_json import Json, JsonProblem, read_object
 
 if TYPE_CHECKING:
     import ssl

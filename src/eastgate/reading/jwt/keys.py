@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from eastgate.basics.records import dataclass
 from eastgate.reading.jwt.algorithms import SYMMETRIC, fitting
 from eastgate.reading.jwt.base64url import decoded
-from eastgate.reading.jwt.strict_json import JsonProblem, read_object
+from eastgate.reading.strict_json import JsonProblem, read_object
 
 if TYPE_CHECKING:
     from joserfc.jwa import JWSAlgModel

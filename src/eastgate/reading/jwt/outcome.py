@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from eastgate.basics.records import dataclass
-from eastgate.reading.jwt.strict_json import Json
+from eastgate.reading.strict_json import Json
 
 
 class Reason(StrEnum):

@@ -10,7 +10,7 @@ from eastgate.reading.jwt.envelope import Envelope, open_token
 from eastgate.reading.jwt.expectations import Expectations
 from eastgate.reading.jwt.keys import Key, Keys
 from eastgate.reading.jwt.outcome import Reason, RejectedToken, TokenRefused, VerifiedToken
-from eastgate.reading.jwt.strict_json import Json, JsonProblem, read_object
+from eastgate.reading.strict_json import Json, JsonProblem, read_object
 
 
 def verify(token: str, keys: Keys, expected: Expectations, now: float) -> VerifiedToken | RejectedToken:

@@ -78,5 +78,4 @@ def _resources(group: str, version: Mapping[str, Any]) -> Iterator[Resource]:
             response.get("kind") or "",
             entry.get("scope") == "Namespaced",
             frozenset(entry.get("verbs") or ()),
-            frozenset(each["subresource"] for each in entry.get("subresources") or ()),
         )

@@ -9,7 +9,7 @@ from eastgate.basics.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind in one version. `subresources` are those that it is known to have."""
+    """One kind in one version."""
 
     group: str
     version: str
@@ -17,7 +17,6 @@ class Resource:
     kind: str
     namespaced: bool = True
     verbs: frozenset[str] = frozenset({"get", "list", "watch"})
-    subresources: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural

@@ -3,7 +3,7 @@
 A conversation is a generator: it yields requests, is sent their answers, and returns an outcome. `converse` drives it
 with a function that sends one request.
 
-    outcome = await converse(call_tool("add", {"a": 1}), send)
+    outcome = await converse(make_request("ping", {}), send)
 
 Without a version the newest is tried first: there a call is one request. A server that does not know it is asked
 again the way of older versions, with a handshake and, if it wants, a session.
@@ -21,7 +21,8 @@ from eastgate.reading.mcp.headers import LEGACY_VERSIONS, MODERN_VERSIONS
 from eastgate.reading.mcp.messages import NAMED
 from eastgate.reading.mcp.problems import BadMessage, MessageProblem
 from eastgate.reading.mcp.sse import read_events
-from eastgate.reading.mcp.strict_json import Json, decode_text, read_json
+from eastgate.reading.mcp.strict_json import decode_text, read_json
+from eastgate.reading.strict_json import Json
 
 MAX_PAGES = 100
 """The most pages of a list that are asked for."""
@@ -92,11 +93,6 @@ async def converse(conversation: Conversation, send: Callable[[Post], Awaitable[
     except StopIteration as end:
         outcome: CallOutcome = end.value
         return outcome
-
-
-def call_tool(name: str, arguments: Mapping[str, Json], version: str | None = None) -> Conversation:
-    """Call a tool."""
-    return _converse("tools/call", {"name": name, "arguments": dict(arguments)}, version)
 
 
 def list_tools(version: str | None = None) -> Conversation:

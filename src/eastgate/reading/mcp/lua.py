@@ -20,7 +20,11 @@ def requests_lua() -> str:
 
 
 def sessions_lua() -> str:
-    """Return the module `sessions`, which treats session ids as `wrap_session` and `unwrap_session` do."""
+    """Return the module `sessions`: session ids that only the agent they were given to can use, for one server only.
+
+    The gateway keeps no sessions. It hands `<id>.<tag>` to the client, and takes that back from the same peer for the
+    same backend only: the tag is a truncated HMAC of all three.
+    """
     return _source("sessions.lua")
 
 

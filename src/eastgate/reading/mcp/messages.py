@@ -10,7 +10,8 @@ from enum import StrEnum
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.mcp.problems import BadMessage, MessageProblem
-from eastgate.reading.mcp.strict_json import MAX_BYTES, MAX_DEPTH, Json, decode_text, read_json
+from eastgate.reading.mcp.strict_json import MAX_BYTES, MAX_DEPTH, decode_text, read_json
+from eastgate.reading.strict_json import Json
 
 MAX_MESSAGES = 64
 """The most messages in a batch."""

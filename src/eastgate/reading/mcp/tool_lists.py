@@ -14,7 +14,8 @@ from eastgate.basics.regexes import regex
 from eastgate.reading.mcp.headers import media_type
 from eastgate.reading.mcp.problems import BadMessage, MessageProblem
 from eastgate.reading.mcp.sse import MAX_EVENT_BYTES, Line, Lines
-from eastgate.reading.mcp.strict_json import MAX_DEPTH, Json, decode_text, read_json, refuse_lookalikes
+from eastgate.reading.mcp.strict_json import MAX_DEPTH, decode_text, read_json, refuse_lookalikes
+from eastgate.reading.strict_json import Json
 
 _SPACE = regex(r"[ \t\n\r]*+")
 _MESSAGE = frozenset(("jsonrpc", "id", "method", "params", "result", "error"))

@@ -26,14 +26,11 @@ class CallerWords:
         self._domain = callers.callers.domain
         self._namespaces: dict[str, CallerSet] = defaultdict(int)
         self._identities: CallerSet = 0
-        self._anonymous: CallerSet = 0
         for number, cell in enumerate(callers.cells):
             namespace = self._namespace(cell)
             if namespace is not None:
                 self._namespaces[namespace] |= 1 << number
-            if isinstance(cell, AnonymousCell):
-                self._anonymous |= 1 << number
-            else:
+            if not isinstance(cell, AnonymousCell):
                 self._identities |= 1 << number
 
     def _namespace(self, cell: CallerCell) -> str | None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from eastgate.reading.mcp.lua import sessions_lua
-from eastgate.reading.mcp.sessions import MAX_LENGTH, unwrap_session, wrap_session
 from tests.reading.mcp.lua.running import Answer, ask, running_lua
+from tests.reading.mcp.sessions import MAX_LENGTH, unwrap_session, wrap_session
 from tests.reading.mcp.test_sessions import BACKEND, FORGED, KEY, NOT_ALLOWED, PEER
 
 _SCRIPT = """

@@ -13,7 +13,7 @@ from typing import Any
 
 from eastgate.basics.records import dataclass
 from eastgate.controller.admission.conversion.forms import KIND, VERSIONS, Form, Narrowing, form_in
-from eastgate.reading.jwt.strict_json import Json, read_json
+from eastgate.reading.strict_json import Json, read_json
 
 NARROWED = "eastgate.dev/denies-more"
 _MOST_BYTES = 256 * 1024  # of all annotations of an object

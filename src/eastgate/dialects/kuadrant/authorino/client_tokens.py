@@ -12,7 +12,7 @@ from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse, Unavailable
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.model import ClientCredentials
-from eastgate.reading.jwt.strict_json import Json, JsonProblem, read_object
+from eastgate.reading.strict_json import Json, JsonProblem, read_object
 
 _EARLY: Final = 10  # seconds before its end at which a token is no longer sent
 _UNLIMITED: Final = 300  # seconds for which a token is kept that does not say when it ends

@@ -8,7 +8,7 @@ from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found
 from eastgate.dialects.kuadrant.authorino.model import SubjectAccess, Value
 from eastgate.dialects.kuadrant.authorino.values import resolve, stringified
 from eastgate.ir.attributes import UNKNOWN
-from eastgate.reading.jwt.strict_json import read_json
+from eastgate.reading.strict_json import read_json
 
 
 def by_access_review(access: SubjectAccess, evaluation: Evaluation) -> Finding:

@@ -10,7 +10,7 @@ from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.model import FetchedModule
-from eastgate.reading.jwt.strict_json import JsonProblem, read_object
+from eastgate.reading.strict_json import JsonProblem, read_object
 
 _SERVER: Final = "the server of the Rego module"
 _ALWAYS: Final = 31_536_000  # seconds for which a module is kept that is not to be fetched again

@@ -13,6 +13,7 @@ from typing import Final
 from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import MAX_DEPTH, MAX_TEXT, Budget, Pieces, TooMuch
 from eastgate.dialects.kuadrant.authorino.gjson.numbers import integer_text, json_number
+from eastgate.reading.strict_json import JsonFlaw, JsonProblem, JsonReader
 
 _REST_OF_STRING: Final = regex(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _STRING_OR_BRACKET: Final = regex(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\](){}]', re.DOTALL)
@@ -178,28 +179,28 @@ def _scalar(data: object) -> str:
             return quoted(text)
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
-_reader = json.JSONDecoder(parse_constant=_no_constant)
-_checker = json.JSONDecoder(parse_constant=_no_constant, parse_int=len, parse_float=len)
+_READER = JsonReader(lenient=True)
+_CHECKER = JsonReader(lenient=True, parse_int=len, parse_float=len)
 
 
 def read_json(text: str) -> object:
     """Return the data that strictly valid JSON means; a ValueError for anything else."""
-    try:
-        return _reader.decode(text)
-    except RecursionError:
-        raise TooMuch("the data is nested too deep") from None
+    return _read(_READER, text)
 
 
 def is_json(text: str) -> bool:
     """Return whether the text is strictly valid JSON."""
     try:
-        _checker.decode(text)
-    except RecursionError:
-        raise TooMuch("the data is nested too deep") from None
-    except ValueError:
+        _read(_CHECKER, text)
+    except JsonProblem:
         return False
     return True
+
+
+def _read(reader: JsonReader, text: str) -> object:
+    try:
+        return reader.read(text)
+    except JsonProblem as problem:
+        if problem.flaw is JsonFlaw.DEPTH:
+            raise TooMuch("the data is nested too deep") from None
+        raise

@@ -13,7 +13,7 @@ from eastgate.dialects.kuadrant.authorino.model import Credentials, Introspectio
 from eastgate.reading.jwt import Expectations
 from eastgate.reading.jwt.claims import check_claims
 from eastgate.reading.jwt.outcome import TokenRefused
-from eastgate.reading.jwt.strict_json import JsonProblem, read_object
+from eastgate.reading.strict_json import JsonProblem, read_object
 
 
 def by_introspection(introspection: Introspection, credentials: Credentials, evaluation: Evaluation) -> Finding:

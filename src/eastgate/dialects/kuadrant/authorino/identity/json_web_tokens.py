@@ -13,7 +13,7 @@ from eastgate.dialects.kuadrant.authorino.model import Credentials, Jwt
 from eastgate.reading.jwt import Expectations, KeySource, VerifiedToken, verify_from
 from eastgate.reading.jwt.claims import check_claims
 from eastgate.reading.jwt.outcome import Reason, TokenRefused
-from eastgate.reading.jwt.strict_json import Json
+from eastgate.reading.strict_json import Json
 
 
 def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Finding:

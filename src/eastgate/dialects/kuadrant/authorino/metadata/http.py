@@ -7,7 +7,7 @@ from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found
 from eastgate.dialects.kuadrant.authorino.model import HttpCall
-from eastgate.reading.jwt.strict_json import JsonProblem, read_object
+from eastgate.reading.strict_json import JsonProblem, read_object
 
 SERVER = "the server for metadata"
 

@@ -14,7 +14,7 @@ from eastgate.dialects.kuadrant.authorino.facts import Unavailable
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.model import UmaResources
 from eastgate.ir.attributes import UNKNOWN
-from eastgate.reading.jwt.strict_json import Json, JsonProblem, read_json
+from eastgate.reading.strict_json import Json, JsonProblem, read_json
 
 _SERVER: Final = "the server of resources"
 _MOST: Final = 32  # resources that are fetched for one request
