@@ -15,7 +15,7 @@ from eastgate.control.metrics import MeshMetrics
 from eastgate.controller.metrics import ControllerMetrics
 from eastgate.envoy.plan.decisions import policy_name, ref_of
 from eastgate.local.event_text import EventText
-from eastgate.local.why import explain_observation
+from eastgate.reports.why.proxies import explain_observation
 from tests.local.running import SHOP
 
 POLICY = "AuthorizationPolicy.gateway.networking.x-k8s.io/shop/cart-from-web"

@@ -70,14 +70,16 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 _GROUPS: Mapping[str, str] = MappingProxyType(
     {
-        "Question": (
-            "from to port method path host sni header http-protocol source-ip protocol forwarded-for plaintext claim "
-            "token no-token jwks client-certificate mcp-method tool external-auth last decision data arguments "
-            "mcp-params mcp-version raw repeat timeout"
+        "Caller": "from source-ip forwarded-for plaintext claim token no-token jwks client-certificate",
+        "Destination": "to port protocol sni",
+        "Request": (
+            "method path host header http-protocol mcp-method tool mcp-params mcp-version arguments data raw "
+            "external-auth repeat timeout"
         ),
+        "Line": "last decision",
         "Input": "filename kustomize follow exclude git with without cluster kubeconfig context namespace",
         "Selection": "select ignore selector all-namespaces external kind baseline",
-        "Settings": "set config unread strict assume istio-root-namespace",
+        "Settings": "set config unread strict assume",
         "Output": (
             "output verbose junit coverage fail-under fail-on denied by why unused all no-headers out dir verify "
             "explain admission json-schema conversion-webhook conversion-ca webhooks write-baseline"
@@ -94,10 +96,10 @@ _GROUPS: Mapping[str, str] = MappingProxyType(
         ),
         "Requests of the proxy": (
             "path-prefix trust-header to-header address-header original all-headers shown-header whole-bodies "
-            "normalized-paths plain-denials"
+            "normalized-paths"
         ),
         "Proxies": (
-            "proxy-image redirect-image control-plane gateway node no-gateways no-gateway-class native linkerd-status "
+            "proxy-image control-plane gateway node no-gateways no-gateway-class native linkerd-status "
             "native-unwritable access-logs decision-log decision-sample decision-sample-denied"
         ),
         "Help": "help",
@@ -120,9 +122,9 @@ _OF_VERB: Mapping[tuple[str, str], str] = MappingProxyType(
         ("bootstrap", "--admin"): "Proxies",
         ("bootstrap", "--address"): "Proxies",
         ("bootstrap", "--token"): "Identity",
-        ("call", "--name"): "Question",
         ("controller", "--host"): "Server",
         ("up", "--jwks"): "Identity",
+        **dict.fromkeys([("why", f"--{name}") for name in ("from", "to")], "Line"),
     }
 )
 """The group of an option that means something else for one verb."""

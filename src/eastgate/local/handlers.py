@@ -20,7 +20,8 @@ from eastgate.local.calls import McpRequest, make_calls
 from eastgate.local.event_text import EventText
 from eastgate.local.machine.control import ControlFailed, Handler, Message
 from eastgate.local.mesh import LocalMesh, policies_at
-from eastgate.local.why import Explain, explain_observation
+from eastgate.reports.why.explanation import Explain
+from eastgate.reports.why.proxies import explain_observation
 
 _MOST_QUEUED = 10_000
 _LONGEST_CALL = 60.0

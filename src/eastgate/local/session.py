@@ -23,7 +23,7 @@ from eastgate.local.mesh import LocalMesh, MeshOptions
 from eastgate.local.reloading import Reloading
 from eastgate.local.scraping import serve_metrics
 from eastgate.local.screens import Screen
-from eastgate.local.why import Explain
+from eastgate.reports.why.explanation import Explain
 from eastgate.settings import Settings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
