@@ -85,7 +85,7 @@ _listening = record(
     "listening",
     _Listening,
     click.option("--grpc", multiple=True, metavar="ADDRESS", help=f"Answer Envoy's gRPC here; by default {_FIRST}."),
-    click.option("--http", multiple=True, metavar="ADDRESS", help="Answer checks over HTTP here; may be repeated."),
+    click.option("--http", multiple=True, metavar="ADDRESS", help="Answer checks over HTTP here."),
     click.option("--admin", metavar="ADDRESS", help="/healthz, /readyz and /metrics."),
     click.option("--tools", metavar="unix:PATH", help="/tools: filters lists of tools for gateways of this machine."),
     click.option("--tls-certificate", type=_file, help="Certificate for TLS on ports, in PEM."),
@@ -158,7 +158,7 @@ _proxy = record(
         "--shown-header",
         multiple=True,
         metavar="NAME",
-        help="A header that the proxy shows if a client sends it; may be repeated. Others are unknown. "
+        help="A header that the proxy shows if a client sends it. Others are unknown. "
         "Needed over gRPC if the proxy hides headers (Envoy: allowed_headers, disallowed_headers).",
     ),
     click.option(

@@ -143,7 +143,7 @@ _sent = record(
     click.option("--method", help="HTTP method; GET, or POST with --data."),
     click.option("--path", help="HTTP path, sent as it is; the same as PATH."),
     click.option("--host", help="HTTP host."),
-    click.option("--header", "headers", multiple=True, metavar="K=V", help="A header; may be repeated."),
+    click.option("--header", "headers", multiple=True, metavar="K=V", help="A header."),
     click.option("--token", metavar="TEXT|@FILE", help="A token to send, as `authorization: Bearer`."),
     click.option("--source-ip", metavar="ADDRESS", help="Call from this address, in 127.0.0.0/8."),
     click.option("--data", metavar="TEXT|@FILE", help="The body; @- is standard input."),

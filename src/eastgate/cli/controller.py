@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _EPILOG = "SIGTERM and Ctrl-C end it and exit with 0; 2 if it could not be started."
 _port = click.IntRange(0, 65535)
 _share = click.FloatRange(0.0, 1.0)
+_port.name, _share.name = "port", "share"  # as help shows them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +132,7 @@ _webhooks = record(
         "webhook_client_names",
         multiple=True,
         metavar="NAME",
-        help="The common name of such a certificate; may be repeated. By default any.",
+        help="The common name of such a certificate. By default any.",
     ),
 )
 
@@ -214,7 +215,7 @@ _enforcing = record(
         "assumed",
         multiple=True,
         metavar="NAME",
-        help="Fact about that mesh, as in `eastgate convert`. May be repeated.",
+        help="Fact about that mesh, as in `eastgate convert`.",
     ),
     click.option("--proxy-image", metavar="IMAGE", help="The image of sidecars and gateways."),
 )

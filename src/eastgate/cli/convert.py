@@ -47,7 +47,7 @@ _EPILOG = (
     multiple=True,
     type=click.Choice(list(map(str, Assumption))),
     metavar="NAME",
-    help=f"Fact about the mesh that no manifest states: {', '.join(map(str, Assumption))}. May be repeated.",
+    help=f"Fact about the mesh that no manifest states: {', '.join(map(str, Assumption))}.",
 )
 @click.option(
     "--verify",

@@ -63,7 +63,7 @@ def _certificates(_context: click.Context, _option: click.Parameter, value: str 
     is_flag=True,
     help="ValidatingWebhookConfiguration and MutatingWebhookConfiguration for that Service, instead.",
 )
-@click.option("--kind", "kinds", multiple=True, help="Only this kind; may be repeated.")
+@click.option("--kind", "kinds", multiple=True, help="Only this kind.")
 @click.option("--dir", "folder", type=click.Path(file_okay=False), help="Write a file for each into this folder.")
 @output_option("yaml", "json", about="Format of the manifests.")
 def crds(

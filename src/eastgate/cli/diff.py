@@ -52,14 +52,14 @@ _EXIT = (
     multiple=True,
     metavar="PATH",
     type=click.Path(allow_dash=True),
-    help="Add these manifests, or replace those of the same names, and compare. May be repeated.",
+    help="Add these manifests, or replace those of the same names, and compare.",
 )
 @click.option(
     "--without",
     "removed",
     multiple=True,
     metavar="KIND/NS/NAME",
-    help="Remove this object, and compare. May be repeated.",
+    help="Remove this object, and compare.",
 )
 @output_option(
     *("text", "json", "markdown", "sarif", "github"),

@@ -71,7 +71,7 @@ _selected = record(
         metavar="SRC",
         shell_complete=complete.sources,
         help="Only these callers: sa:NS/NAME, pod:NS/NAME, spiffe://.., id:NAME, anonymous, outside, others, "
-        "namespace:NS; `*` stands for anything. May be repeated.",
+        "namespace:NS; `*` stands for anything.",
     ),
     click.option(
         "--to",

@@ -33,7 +33,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "check": (
             f"check {_SHOP} {_TO_CART}",
             f"check {_BOOKINFO} {_REVIEWS} --method GET --path /reviews/1",
-            f"check {_SHOP} {_TO_CART} -o json",
         ),
         "completion": ("completion bash", "completion zsh"),
         "controller": ("controller --kubeconfig ~/.kube/config --no-webhooks", "controller --native istio"),
@@ -81,7 +80,7 @@ _GROUPS: Mapping[str, str] = MappingProxyType(
         "Selection": "select ignore selector all-namespaces external kind baseline",
         "Settings": "set config unread strict assume",
         "Output": (
-            "output verbose junit coverage fail-under fail-on denied by why unused all no-headers out dir verify "
+            "help output verbose junit coverage fail-under fail-on denied by why unused all no-headers out dir verify "
             "explain admission json-schema conversion-webhook conversion-ca webhooks write-baseline"
         ),
         "Mesh": "name app network metrics",
@@ -102,7 +101,6 @@ _GROUPS: Mapping[str, str] = MappingProxyType(
             "proxy-image control-plane gateway node no-gateways no-gateway-class native linkerd-status "
             "native-unwritable access-logs decision-log decision-sample decision-sample-denied"
         ),
-        "Help": "help",
     }
 )
 
@@ -155,12 +153,13 @@ def write_examples(verb: str, program: str, formatter: click.HelpFormatter) -> N
 
 
 def write_options(verb: str, options: Iterable[click.Parameter], ctx: click.Context, to: click.HelpFormatter) -> None:
-    """Write options in groups, the required ones first."""
+    """Write options in groups, the required ones first. Dots follow an option that may be repeated."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for option in options:
         record = option.get_help_record(ctx)
         if record is not None and isinstance(option, click.Option):
-            groups.setdefault(group_of(verb, option), []).append(record)
+            names = f"{record[0]} ..." if option.multiple else record[0]
+            groups.setdefault(group_of(verb, option), []).append((names, record[1].removesuffix("  [required]")))
     for group in sorted(groups, key=_ORDER.index):
         with to.section(group):
             to.write_dl(groups[group])

@@ -96,7 +96,7 @@ identity_options = record(
         "--federate",
         multiple=True,
         metavar="DOMAIN[=BUNDLE]",
-        help="Trust another trust domain: by its bundle (PEM or JWKS), or with a stand-in; may be repeated.",
+        help="Trust another trust domain: by its bundle (PEM or JWKS), or with a stand-in.",
     ),
     click.option("--by-address", is_flag=True, help="Know callers without a certificate by their address."),
     click.option("--token-issuer", metavar="URL", help="Know callers without either by a token (JWT) of this issuer."),

@@ -12,9 +12,7 @@ from eastgate.cli.output import UNDECIDED, emit, fail, output_option, say
 
 
 @click.command(epilog="Exits with 0, or with 2 if a manifest cannot be read, or a pod cannot have a sidecar.")
-@click.option(
-    "-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or - ; may be repeated."
-)
+@click.option("-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or - .")
 @follow_option
 @exclude_option
 @click.option("--proxy-image", metavar="IMAGE", help="The image with Envoy and iptables.")

@@ -18,7 +18,7 @@ _namespace = click.option(
     "-n",
     "--namespace",
     metavar="NS",
-    help="Show only this namespace. It is also the namespace of objects that do not name one. Default: all.",
+    help="Only this namespace; also that of objects without one. Default: all.",
 )
 
 

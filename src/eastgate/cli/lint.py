@@ -63,8 +63,8 @@ _EXIT = (
     help="Write all findings into a baseline, and exit with 0.",
 )
 @click.option("--explain", metavar="CODE", help="Say what a code means, with an example, and do nothing else.")
-@click.option("--select", multiple=True, metavar="CODE", help="Only codes that begin so; may be repeated.")
-@click.option("--ignore", multiple=True, metavar="CODE", help="No codes that begin so; may be repeated.")
+@click.option("--select", multiple=True, metavar="CODE", help="Only codes that begin so.")
+@click.option("--ignore", multiple=True, metavar="CODE", help="No codes that begin so.")
 def lint(
     sources: Sources,
     output: str,

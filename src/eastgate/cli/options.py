@@ -193,15 +193,13 @@ cluster_options = (
     click.option(
         "--cluster",
         is_flag=True,
-        help="Read the objects of a cluster instead of manifests; by default of the current context.",
+        help="Read a cluster instead of manifests.",
     ),
     click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="Kubeconfig of the cluster."),
-    click.option("--context", metavar="NAME", help="Context of the kubeconfig."),
+    click.option("--context", metavar="NAME", help="Its context, if not the current one."),
 )
 
-default_namespace = click.option(
-    "-n", "--namespace", metavar="NS", help="Namespace of objects that do not name one. Default: `default`."
-)
+default_namespace = click.option("-n", "--namespace", metavar="NS", help="Namespace of objects without one.")
 
 settings_options = (
     click.option(
@@ -209,24 +207,22 @@ settings_options = (
         "settings",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Setting, such as denyOnly=allow. May be repeated.",
+        help="Setting, such as denyOnly=allow.",
     ),
     click.option(
         "--config",
         type=click.Path(dir_okay=False),
-        help="File with settings. Default: eastgate.yaml in the current folder, if it exists.",
+        help="File with settings. Default: eastgate.yaml",
     ),
 )
 
-follow_option = click.option(
-    "--follow", is_flag=True, help="Follow symbolic links, and paths in tables, that lead out of the given folders."
-)
+follow_option = click.option("--follow", is_flag=True, help="Follow links and paths out of the folders.")
 
 exclude_option = click.option(
     "--exclude",
     multiple=True,
     metavar="PATTERN",
-    help="Skip files that match, as in a .gitignore file. May be repeated.",
+    help="Skip files, by a pattern as in .gitignore.",
 )
 
 # One option for whoever wants no answer where there is any doubt, whatever the doubt is about. What it means for a
@@ -234,21 +230,20 @@ exclude_option = click.option(
 strict_option = click.option(
     "--strict",
     is_flag=True,
-    help="Stop at every error, also in a policy that is not about the question, and treat probable typos as errors.",
+    help="Stop at any error, and at probable typos.",
 )
 
 unread_option = click.option(
     "--unread",
     type=click.Choice([each.value for each in Handling if each is not Handling.BY_KIND]),
-    help="How to treat policies that Eastgate cannot read: `error` (exit status 2), `warn` (3) or `ignore`. "
-    "Default: `error` if it is unknown what they are about, otherwise `warn`.",
+    help="How to treat policies that Eastgate cannot read. Default: warn, or error if they may be about anything.",
 )
 
 jwks_option = click.option(
     "--jwks",
     multiple=True,
     metavar="ISSUER=FILE",
-    help="File with the keys of a token issuer, which is then not asked. May be repeated.",
+    help="Keys of a token issuer, which is then not asked.",
 )
 
 
@@ -265,7 +260,7 @@ _READING = (
         multiple=True,
         metavar="PATH",
         type=click.Path(allow_dash=True),
-        help="File, folder or - (standard input). May be repeated.",
+        help="File, folder or - (standard input).",
     ),
     click.option(
         "-k",
@@ -273,12 +268,12 @@ _READING = (
         multiple=True,
         metavar="DIR",
         type=click.Path(),
-        help="Folder with a kustomization, which kustomize or kubectl renders. May be repeated.",
+        help="Folder that kustomize or kubectl renders.",
     ),
     *settings_options,
     follow_option,
     exclude_option,
-    click.option("-v", "--verbose", is_flag=True, help="Also print what was read and what was skipped."),
+    click.option("-v", "--verbose", is_flag=True, help="Also print what was read and skipped."),
     unread_option,
 )
 

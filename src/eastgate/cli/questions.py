@@ -107,15 +107,13 @@ question_options = record(
     click.option("--path", help="HTTP path."),
     click.option("--host", help="HTTP host."),
     click.option("--sni", help="TLS server name."),
-    click.option("--header", "headers", multiple=True, metavar="K=V", help="Header. May be repeated."),
-    click.option("--http-protocol", metavar="HTTP/1.1|HTTP/2|..", help="Version of HTTP. Default: HTTP/1.1."),
-    click.option("--source-ip", help="Address of the caller."),
+    click.option("--header", "headers", multiple=True, metavar="K=V", help="Header."),
+    click.option("--http-protocol", metavar="VERSION", help="HTTP/1.1 (default), HTTP/2, .."),
+    click.option("--source-ip", metavar="ADDRESS", help="Address of the caller."),
     click.option("--protocol", type=click.Choice(["tcp", "udp", "sctp"]), help="Transport protocol. Default: tcp."),
-    click.option("--forwarded-for", metavar="ADDRESS", help="Address of the client, as proxies in front report it."),
-    click.option("--plaintext", is_flag=True, help="The connection has no mTLS: the caller has no identity."),
-    click.option(
-        "--claim", "claims", multiple=True, metavar="K=V", help="Claim of the verified token. May be repeated."
-    ),
+    click.option("--forwarded-for", metavar="ADDRESS", help="Address of the client, as proxies report it."),
+    click.option("--plaintext", is_flag=True, help="No mTLS, and so no identity."),
+    click.option("--claim", "claims", multiple=True, metavar="K=V", help="Claim of the verified token."),
     click.option("--no-token", is_flag=True, help="The request has no token."),
     click.option("--token", metavar="TOKEN|@FILE", help="Token, which the keys of its issuer verify."),
     jwks_option,
@@ -130,8 +128,8 @@ question_options = record(
     click.option(
         "--external-auth",
         multiple=True,
-        metavar="SVC.NS:PORT=allow|deny|error",
-        help="Answer of an external authorizer. May be repeated.",
+        metavar="SVC.NS:PORT=ANSWER",
+        help="allow, deny or error.",
     ),
 )
 

@@ -62,7 +62,7 @@ _tables = record(
         multiple=True,
         metavar="PATH",
         type=click.Path(),
-        help="File or folder with tables and invariants; the same as PATH. May be repeated.",
+        help="File or folder with tables and invariants; the same as PATH.",
     ),
     click.option(
         "--config", type=click.Path(dir_okay=False), help="File with settings. The settings of a table override them."

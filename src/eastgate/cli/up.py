@@ -46,7 +46,7 @@ _WORKLOAD = regex(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
     "apps",
     multiple=True,
     metavar="NS/NAME[:PORT]=HOST:PORT",
-    help="Your own application behind a workload, instead of the built-in one; may be repeated.",
+    help="Your own application behind a workload, instead of the built-in one.",
 )
 @click.option("--network", metavar="CIDR", help="Addresses of the workloads, in 127.0.0.0/8; by default a free /16.")
 @click.option("--metrics", metavar="[HOST:]PORT", help="Serve Prometheus metrics there.")
