@@ -77,7 +77,6 @@ def up(
     from eastgate.authority.sources.files import FileSource
     from eastgate.local.mesh import MeshOptions
     from eastgate.local.session import Session
-    from eastgate.reports.explain import explain
 
     options = MeshOptions(
         name=name,
@@ -99,7 +98,6 @@ def up(
         ),
         chosen,
         options,
-        lambda decision, color: explain(decision, color=color),
         _address(metrics, "--metrics") if metrics is not None else None,
     )
     _run(session, output, sources.verbose)

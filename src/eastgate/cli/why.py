@@ -17,7 +17,6 @@ from eastgate.cli.options import Sources, cluster_options, source_options
 from eastgate.cli.output import UNDECIDED, colored, emit_json, fail, output_option, say, warn
 
 if TYPE_CHECKING:
-    from eastgate.authority.decisions import Decision
     from eastgate.reports.why.ends import GivenEnds
     from eastgate.reports.why.log import Log, LoggedLine
 
@@ -140,20 +139,16 @@ def _by_mesh(name: str) -> _Explain:
 def _by_files(log: Log, sources: Sources, given: GivenEnds, output: str) -> _Explain:
     from dataclasses import replace
 
-    from eastgate.reports.explain import explain as explained
     from eastgate.reports.why.log import explain_line
 
     authority = replace(sources, strict=True).authority(log.settings(sources.settings()))
     log.locate(authority)
     warn(authority.warnings)
 
-    def rendered(decision: Decision, color: bool) -> str:
-        return explained(decision, color=color, unread=sources.unread)
-
     def explain(_line: str, logged: LoggedLine) -> tuple[dict[str, Any], str]:
         explanation = explain_line(logged, authority, given)
         if output == "json":
-            return explanation.to_json(rendered), ""
-        return {"holds": explanation.comparison.holds}, explanation.text(rendered, color=colored())
+            return explanation.to_json(unread=sources.unread), ""
+        return {"holds": explanation.comparison.holds}, explanation.text(color=colored(), unread=sources.unread)
 
     return explain

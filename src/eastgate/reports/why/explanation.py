@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from eastgate.authority.decisions import Decision
 from eastgate.basics.diagnostics import snippet
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
+from eastgate.cluster.unread import Handling
 from eastgate.ir import Origin
-
-Explain = Callable[[Decision, bool], str]
-"""An explanation of a decision as text; in color where the second is true."""
+from eastgate.reports.explain import explain
 
 _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
 
@@ -76,11 +75,11 @@ class Explanation:
     origins: tuple[Origin, ...] = ()
     is_named: bool = False
 
-    def text(self, explain: Explain, *, color: bool = False) -> str:
+    def text(self, *, color: bool = False, unread: Handling = Handling.WARN) -> str:
         """Render the logged decision, how it compares with today, and the explanation."""
-        return "\n".join(self._lines(explain, color))
+        return "\n".join(self._lines(color, unread))
 
-    def _lines(self, explain: Explain, color: bool) -> Iterator[str]:
+    def _lines(self, color: bool, unread: Handling) -> Iterator[str]:
         tone, verdict = (_GREEN, "ALLOWED") if self.allowed else (_RED, "DENIED")
         yield f"the log: {f'{tone}{verdict}{_RESET}' if color else verdict}{printable(self.head)}"
         yield from (printable(f"  {note}") for note in self.notes)
@@ -89,14 +88,14 @@ class Explanation:
         yield f"  today: {words}" if self.comparison.is_of_today else f"  {words}"
         if self.decision is not None:
             yield ""
-            yield explain(self.decision, color)
+            yield explain(self.decision, color=color, unread=unread)
         for origin in self.origins:
             yield ""
             yield printable(f"the log {'names' if self.is_named else 'may mean'} {origin}:")
             yield f"  --> {origin.span}"
             yield from _shown(origin, color)
 
-    def to_json(self, explain: Explain) -> dict[str, object]:
+    def to_json(self, *, unread: Handling = Handling.WARN) -> dict[str, object]:
         """Return the same as plain data."""
         decision, comparison = self.decision, self.comparison
         return {
@@ -105,7 +104,7 @@ class Explanation:
             "standing": comparison.words,
             "question": str(decision.question) if decision is not None else None,
             "today": decision.to_json() if decision is not None else None,
-            "explanation": explain(decision, False) if decision is not None else comparison.words,
+            "explanation": explain(decision, unread=unread) if decision is not None else comparison.words,
         }
 
 
