@@ -6,7 +6,7 @@ import pytest
 
 from eastgate.cluster.ends import ServiceAccount
 from eastgate.control.events import Decided
-from eastgate.local.why import explain_observation
+from eastgate.reports.why.proxies import explain_observation
 from tests.agents.manifests import GATEWAY, asks, backend, tools
 from tests.agents.running import LEGACY, SDKS, AgentMesh, Denied, Sdk, identity_of, token_of
 

@@ -265,7 +265,7 @@ def test_events_status_and_metrics_have_gateways(cli: Cli, mesh: Up) -> None:
     ready = next(event for event in map(json.loads, mesh.lines) if event["event"] == "ready")
     assert (ready["workloads"], ready["gateways"]) == (3, 2)
     call(cli, *AGENT, "--tool", "add")
-    metrics = ask("agents", "metrics", "text")["text"]
+    metrics = ask("agents", "metrics")["text"]
     policy = "XAccessPolicy.agentic.prototype.x-k8s.io/prod/at-backend"
     labels = f'level="request",policy="{policy}",port="8080",rule="0",verdict="allow",workload="gateway:prod/gw"'
     assert f"eastgate_decisions_total{{{labels}}}" in metrics

@@ -98,6 +98,6 @@ def test_without_manifests_it_says_how_to_give_them(cli: Cli) -> None:
 def test_in_the_root_namespace_of_istio_nothing_is_converted(cli: Cli) -> None:
     text = ALLOW.replace("namespace: shop", "namespace: mesh")
     assert cli("convert", "--to", "istio", "-f", "-", stdin=text).exit_code == 0
-    result = cli("convert", "--to", "istio", "--istio-root-namespace", "mesh", "-f", "-", stdin=text)
+    result = cli("convert", "--to", "istio", "--set", "rootNamespace=mesh", "-f", "-", stdin=text)
     assert "EG7102" in result.stderr
     assert result.stdout == ""

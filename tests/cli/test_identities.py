@@ -33,14 +33,14 @@ def identities(**given: Any) -> Identities:
 
 
 def test_without_options_the_authority_ends_with_the_mesh() -> None:
-    assert identities().source(SETTINGS, "text") is None
-    assert identities().tokens(SETTINGS, "text") is None
+    assert identities().source(SETTINGS) is None
+    assert identities().tokens(SETTINGS) is None
     assert identities(federate=("partner.example",)).stand_ins == ("partner.example",)
 
 
 def test_an_authority_in_a_folder_has_the_same_root_after_a_restart(tmp_path: Path) -> None:
     kept = identities(ca=str(tmp_path / "ca"))
-    first, second = kept.source(SETTINGS, "text"), kept.source(SETTINGS, "text")
+    first, second = kept.source(SETTINGS), kept.source(SETTINGS)
     assert isinstance(first, EmbeddedCa)
     assert isinstance(second, EmbeddedCa)
     assert first.bundles.pem("cluster.local") == second.bundles.pem("cluster.local")
@@ -52,20 +52,20 @@ def test_a_bundle_is_trusted_as_it_is(tmp_path: Path) -> None:
     partner = EmbeddedCa("partner.example")
     bundle = tmp_path / "partner.pem"
     bundle.write_text(partner.bundles.pem("partner.example"))
-    source = identities(federate=(f"partner.example={bundle}",)).source(SETTINGS, "text")
+    source = identities(federate=(f"partner.example={bundle}",)).source(SETTINGS)
     assert source is not None
     assert source.bundles.pem("partner.example") == partner.bundles.pem("partner.example")
 
 
 def test_an_agent_stands_in_for_the_authority() -> None:
-    assert isinstance(identities(spire="/run/agent.sock").source(SETTINGS, "text"), WorkloadApi)
+    assert isinstance(identities(spire="/run/agent.sock").source(SETTINGS), WorkloadApi)
 
 
 def test_an_issuer_speaks_for_the_trust_domain(tmp_path: Path) -> None:
     keys = tmp_path / "keys.json"
     keys.write_text('{"keys": []}')
     given = identities(token_issuer=ISSUER, token_keys=str(keys), token_audience=("mesh",))
-    found = given.tokens(SETTINGS, "text")
+    found = given.tokens(SETTINGS)
     assert found is not None
     assert (found.issuer, found.trust_domain, found.audiences) == (ISSUER, "cluster.local", ("mesh",))
 

@@ -15,7 +15,7 @@ from eastgate.control.metrics import MeshMetrics
 from eastgate.controller.metrics import ControllerMetrics
 from eastgate.envoy.plan.decisions import policy_name, ref_of
 from eastgate.local.event_text import EventText
-from eastgate.local.why import explain_observation
+from eastgate.reports.why.proxies import explain_observation
 from tests.local.running import SHOP
 
 POLICY = "AuthorizationPolicy.gateway.networking.x-k8s.io/shop/cart-from-web"
@@ -103,5 +103,5 @@ def test_events_and_why_name_the_policy_and_its_line(audited: Authority, tmp_pat
     ]
     assert teller.observation_to_json(observation)["audited"] == told
     why = explain_observation(observation, audited)
-    assert f"  {line}" in why.text(lambda _decision, _color: "").splitlines()
-    assert why.to_json(lambda _decision, _color: "")["line"]["audited"] == told  # type: ignore[index]
+    assert f"  {line}" in why.text().splitlines()
+    assert why.line["audited"] == told

@@ -10,12 +10,11 @@ import pytest
 
 from eastgate.authority.authority import load
 from eastgate.authority.changes import ChangedNames
-from eastgate.control.access_log import Observation, read_record
+from eastgate.control.access_log import Observation, Repeats, read_record
 from eastgate.control.deciders import Deciders, describe_handshake
 from eastgate.control.events import Decided, Enforced, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.control.modes import PortMode
 from eastgate.local.event_text import EventText
-from eastgate.local.history import Repeats
 from tests.local.running import SHOP
 
 AUTHORITY = load(SHOP)

@@ -16,7 +16,7 @@ from eastgate.control.events import Decided
 from eastgate.control.gateways import ports_of_gateway
 from eastgate.envoy.plan.gateway import plan_destinations
 from eastgate.local.event_text import EventText
-from eastgate.local.why import explain_observation
+from eastgate.reports.why.proxies import explain_observation
 from tests.local.agents import AGENTS, POLICIES
 
 AT_BACKEND = "XAccessPolicy.agentic.prototype.x-k8s.io/prod/at-backend#0"
@@ -81,7 +81,7 @@ def test_why_compares_a_line_with_the_way_that_the_request_took(authority: Autho
     line = replace(LINE, destination=destination(authority, "HTTPRoute prod/maths"))
     why = explain_observation(line, authority)
     assert why.comparison.holds
-    assert why.way == "HTTPRoute prod/maths rule 0 -> XBackend prod/maths"
+    assert why.line["way"] == "HTTPRoute prod/maths rule 0 -> XBackend prod/maths"
     assert why.decision is not None
     assert why.decision.policy == "XAccessPolicy/prod/at-backend"
 
@@ -95,7 +95,7 @@ def test_why_says_that_a_verdict_would_be_another_one_today(authority: Authority
 def test_routes_may_have_changed_since(authority: Authority) -> None:
     why = explain_observation(replace(LINE, destination="prod/maths#0~00000000.0"), authority)
     assert why.comparison.holds is None
-    assert why.way is None
+    assert why.line["way"] is None
 
 
 @pytest.mark.parametrize(

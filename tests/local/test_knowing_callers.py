@@ -22,8 +22,8 @@ from eastgate.control.events import Decided, MeshEvent
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.local.machine.connection import HttpRequest, Target
 from eastgate.local.mesh import LocalMesh, MeshOptions
-from eastgate.local.why import explain_observation
 from eastgate.reading.manifests.reader import read_text
+from eastgate.reports.why.proxies import explain_observation
 from eastgate.settings import Settings
 from tests.local.machine.calling import call
 from tests.patience import PATIENCE

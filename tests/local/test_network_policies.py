@@ -26,7 +26,7 @@ from eastgate.local.call_results import CallResult
 from eastgate.local.calls import make_calls
 from eastgate.local.machine.connection import CallConnection, Target
 from eastgate.local.mesh import LocalMesh, MeshOptions
-from eastgate.local.why import explain_observation
+from eastgate.reports.why.proxies import explain_observation
 from eastgate.settings import Settings
 from tests.local.machine.calling import call
 from tests.local.network_manifests import (
@@ -158,8 +158,8 @@ def test_requests_are_closed_before_they_are_read_and_all_that_tells_of_them_nam
                 if source == "pod:shop/b":
                     assert made.observation is not None
                     why = explain_observation(made.observation, mesh.authority)
-                    assert why.decider.text == "no ingress rule of NetworkPolicy/shop/p allows it"
-                    assert why.decider.line is not None
+                    assert why.line["reason"] == "no ingress rule of NetworkPolicy/shop/p allows it"
+                    assert why.line["line"] is not None
                     assert why.comparison.words == "the manifests still say so"
             assert statuses == {
                 ("pod:shop/a", "GET"): 200,

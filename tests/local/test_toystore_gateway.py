@@ -16,7 +16,7 @@ from eastgate.control.authorizer.checks import ProxyAnswer, ProxyCheck
 from eastgate.control.authorizer.deciding import LiveAuthorizer
 from eastgate.control.events import Enforced
 from eastgate.local.calls import make_calls
-from eastgate.local.why import explain_observation
+from eastgate.reports.why.proxies import explain_observation
 from tests.local.toystore import GATEWAY, POD, STAFF, ToyStore, received, toy_store
 from tests.programs.oidc_issuer import KEYS, OidcIssuer
 
@@ -237,7 +237,7 @@ def test_decisions_of_the_authorizer_are_logged_explained_and_counted(tmp_path: 
         [observation] = await store.logged()
         assert (observation.allowed, observation.decision, observation.asked) == (False, f"403:{ROUTE_POLICY}#0", True)
         why = explain_observation(observation, store.mesh.authority)
-        assert why.way == "HTTPRoute toystore/toystore rule 0 -> Service toystore/toystore"
+        assert why.line["way"] == "HTTPRoute toystore/toystore rule 0 -> Service toystore/toystore"
         assert await store.partner(KITES) == 200
         assert (await store.logged())[0].decision == f"200:{ROUTE_POLICY}#1"
         counted = store.mesh.metrics.text().decode()

@@ -16,15 +16,13 @@ from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
 from eastgate.authority.outcomes import OTHERWISE
-from eastgate.cli.check import check
-from eastgate.cli.options import question_from
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import APPLICATION, HOST, METHOD, PATH, PORT, Attribute, header, normalized_path, query
 from eastgate.ir.symbolic.truth import truth
 from eastgate.reports.allowed_requests import AllowedRequests
 from eastgate.reports.depends import answer_question
 from tests.worlds.test_generated_clusters import authority_of
-from tests.worlds.test_generated_tool_questions import FIXED, HEADERS, HOSTS, QUERIES, policies, routes
+from tests.worlds.test_generated_tool_questions import FIXED, HEADERS, HOSTS, QUERIES, asked_in, policies, routes
 from tests.worlds.test_generated_tool_questions import PATHS as ROUTED
 
 Manifest = dict[str, Any]
@@ -127,7 +125,7 @@ def agree(
         return
     assert not all(verdicts)
     line = ["-f", "x", *answer.depends.example]
-    pasted = question_from(check.make_context("check", line).params, Settings(), "text")
+    pasted = asked_in(line)
     assert answer_question(pasted, authority).decision.allowed, pasted
     if OTHERWISE in (*answer.depends.allow, *answer.depends.deny):
         condition = AllowedRequests(question, authority).condition

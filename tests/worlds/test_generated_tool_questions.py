@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shlex
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from eastgate import Authority, Question, Settings
 from eastgate.authority.outcomes import examples
 from eastgate.cli.check import check
-from eastgate.cli.options import question_from
+from eastgate.cli.questions import Asked
 from eastgate.engine import reference
 from eastgate.ir import Request
 from eastgate.ir.attributes import HOST, METHOD, PATH, PORT, header, query
@@ -194,11 +195,17 @@ def check_examples(authority: Authority, question: Question) -> None:
         return
     for words, allowed in ((found.allow, True), (found.deny, False)):
         line = shlex.split(shlex.join(["-f", "x", *question.arguments, *(words or ())]))
-        pasted = question_from(check.make_context("check", line).params, Settings(), "text")
+        pasted = asked_in(line)
         assert words is None or authority.decide(pasted).allowed is allowed, (question, words)
     if found.depends is not None:
         line = ["-f", "x", *found.depends.example]
-        assert authority.decide(question_from(check.make_context("check", line).params, Settings(), "text")).allowed
+        assert authority.decide(asked_in(line)).allowed
+
+
+def asked_in(line: list[str]) -> Question:
+    """Return the question of a command line of `check`."""
+    options = check.make_context("check", line).params
+    return Asked(**{field.name: options[field.name] for field in fields(Asked)}).question(Settings())
 
 
 @settings(max_examples=80, deadline=None)

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from eastgate.basics.diagnostics import Code, Diagnostic, Severity
 from eastgate.cli.output import fail
 
-F = TypeVar("F", bound=Callable[..., object])
+mesh_option = click.option("--name", default="default", show_default=True, metavar="MESH", help="Name of the mesh.")
 
 
-def mesh_option(command: F) -> F:
-    """Add the option that chooses a mesh."""
-    option = click.option("--name", default="default", show_default=True, metavar="MESH", help="Name of the mesh.")
-    return option(command)
-
-
-def ask(name: str, what: str, output: str, **arguments: Any) -> dict[str, Any]:
+def ask(name: str, what: str, **arguments: Any) -> dict[str, Any]:
     """Ask a running mesh. Where it does not answer, say why and exit."""
     from eastgate.control.codes import NO_MESH
     from eastgate.local.machine.control import ControlClient
@@ -31,9 +24,9 @@ def ask(name: str, what: str, output: str, **arguments: Any) -> dict[str, Any]:
         client = ControlClient(find(name).socket("control"))
         answer = asyncio.run(client.ask(what, **arguments))
     except LocalMeshError as error:
-        fail([Diagnostic(NO_MESH, str(error.args[0]), None, error.help or None)], output)
+        fail([Diagnostic(NO_MESH, str(error.args[0]), None, error.help or None)])
     if "failed" in answer:
-        fail([failed(answer["failed"])], output)
+        fail([failed(answer["failed"])])
     return answer
 
 

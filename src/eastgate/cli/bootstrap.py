@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eastgate.basics.diagnostics.printable import printable
-from eastgate.cli.output import emit, emit_json
+from eastgate.cli.output import emit, emit_json, output_option
 
 if TYPE_CHECKING:
     from eastgate.envoy.config.pod_bootstrap import ControlPlane
@@ -50,14 +50,7 @@ def _key(_context: click.Context, _option: click.Parameter, value: str | None) -
     show_default=True,
     help="Where kubelets ask at port 15021 whether it is ready.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["yaml", "json", "all"]),
-    default="yaml",
-    show_default=True,
-    help="Format of the bootstrap.",
-)
+@output_option("yaml", "json", "all", about="Format of the bootstrap.")
 def bootstrap(
     node: str,
     gateway: str | None,

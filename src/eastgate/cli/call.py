@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
 from eastgate.cli.asking import ask, known_gateways, known_workloads, mesh_option
 from eastgate.cli.complete import matching
-from eastgate.cli.options import BAD_OPTION, headers_from, output_option
-from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail, say
+from eastgate.cli.options import bad_option, record
+from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, output_option, say
+from eastgate.cli.questions import headers_from
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -50,95 +51,139 @@ def _destinations(context: click.Context, _parameter: click.Parameter, incomplet
     return matching([*names, "service:", *gateways, "route:", "backend:"], incomplete)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sent:
+    """The two ends of a call, and the request or the bytes that are sent."""
+
+    source: str
+    to: str
+    port: int | None
+    source_ip: str | None
+    positional: str | None
+    method: str | None
+    path: str | None
+    host: str | None
+    headers: tuple[str, ...]
+    token: str | None
+    data: str | None
+    raw: bool
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the mesh is asked to send."""
+        if self.positional is not None and self.path is not None and self.positional != self.path:
+            raise click.UsageError(f"two paths: {self.positional} and {self.path}")
+        path, body = self.positional or self.path, _data(self.data)
+        ends = {"source": self.source, "to": self.to, "port": self.port, "source_ip": self.source_ip}
+        asked = {**ends, "body": base64.b64encode(body).decode(), "raw": self.raw}
+        if not self.raw:
+            method = self.method or ("POST" if body else None)
+            return {**asked, "path": path, "host": self.host, "method": method, "headers": self._headers()}
+        if path or self.host or self.method or self.headers or self.token:
+            raise click.UsageError("--raw sends bytes: it has no path, method, host, headers or token")
+        return asked
+
+    def _headers(self) -> dict[str, list[str]] | None:
+        """Return the headers, with the token if there is one."""
+        headers = headers_from(self.headers)
+        if self.token is None:
+            return headers
+        if any(name.lower() == "authorization" for name in headers or ()):
+            raise click.UsageError("--token is sent as the header authorization: leave out one of the two")
+        text = _data(self.token).decode("utf-8", "replace").strip()
+        return {**(headers or {}), "authorization": [f"Bearer {text}"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mcp:
+    """The MCP request of a call, if it is one."""
+
+    tool: str | None
+    arguments: str | None
+    mcp_method: str | None
+    mcp_params: str | None
+    mcp_version: str | None
+
+    def request(self) -> dict[str, Any] | None:
+        """Return the request that the options ask for, if they do."""
+        tool, method, version = self.tool, self.mcp_method, self.mcp_version
+        if tool is None and method is None:
+            if self.arguments is not None or self.mcp_params is not None or version is not None:
+                raise click.UsageError("there is no MCP request: give --tool or --mcp-method")
+            return None
+        if tool is None:
+            if self.arguments is not None:
+                raise click.UsageError("--arguments are those of a --tool; other requests have --mcp-params")
+            return {"method": method, "params": _object(self.mcp_params, "--mcp-params"), "version": version}
+        if method not in (None, "tools/call") or self.mcp_params is not None:
+            raise click.UsageError("--tool calls a tool: leave out --mcp-method and --mcp-params")
+        given = {"name": tool, "arguments": _object(self.arguments, "--arguments")}
+        return {"method": "tools/call", "params": given, "version": version}
+
+
+_sent = record(
+    "sent",
+    _Sent,
+    click.option(
+        "--from",
+        "source",
+        required=True,
+        metavar="SRC",
+        shell_complete=_sources,
+        help="sa:NS/NAME, pod:NS/NAME, spiffe://.., ip:ADDRESS or anonymous.",
+    ),
+    click.option(
+        "--to",
+        required=True,
+        metavar="DST",
+        shell_complete=_destinations,
+        help="pod:, service:, gateway:, route: or backend:, and NS/NAME.",
+    ),
+    click.option("--port", type=int, help="Destination port; not needed where there is one only."),
+    click.argument("positional", metavar="[PATH]", required=False),
+    click.option("--method", help="HTTP method; GET, or POST with --data."),
+    click.option("--path", help="HTTP path, sent as it is; the same as PATH."),
+    click.option("--host", help="HTTP host."),
+    click.option("--header", "headers", multiple=True, metavar="K=V", help="A header."),
+    click.option("--token", metavar="TEXT|@FILE", help="A token to send, as `authorization: Bearer`."),
+    click.option("--source-ip", metavar="ADDRESS", help="Call from this address, in 127.0.0.0/8."),
+    click.option("--data", metavar="TEXT|@FILE", help="The body; @- is standard input."),
+    click.option("--raw", is_flag=True, help="Send the data as it is, without HTTP."),
+)
+
+_mcp = record(
+    "mcp",
+    _Mcp,
+    click.option("--tool", help="Call this MCP tool through a gateway."),
+    click.option("--arguments", metavar="JSON", help="The arguments of the tool."),
+    click.option("--mcp-method", metavar="METHOD", help="Make this MCP request through a gateway, such as tools/list."),
+    click.option("--mcp-params", metavar="JSON", help="The parameters of that request."),
+    click.option(
+        "--mcp-version", metavar="DATE", help="Speak this version of MCP; by default the newest that is known."
+    ),
+)
+
+
 @click.command(epilog=_EXIT)
-@click.option(
-    "--from",
-    "source",
-    required=True,
-    metavar="SRC",
-    shell_complete=_sources,
-    help="sa:NS/NAME, pod:NS/NAME, spiffe://.., ip:ADDRESS or anonymous.",
-)
-@click.option(
-    "--to",
-    required=True,
-    metavar="DST",
-    shell_complete=_destinations,
-    help="pod:, service:, gateway:, route: or backend:, and NS/NAME.",
-)
-@click.option("--port", type=int, help="Destination port; not needed where there is one only.")
-@click.argument("positional", metavar="[PATH]", required=False)
-@click.option("--method", help="HTTP method; GET, or POST with --data.")
-@click.option("--path", help="HTTP path, sent as it is; the same as PATH.")
-@click.option("--host", help="HTTP host.")
-@click.option("--header", "headers", multiple=True, metavar="K=V", help="A header; may be repeated.")
-@click.option("--token", metavar="TEXT|@FILE", help="A token to send, as `authorization: Bearer`.")
-@click.option("--source-ip", metavar="ADDRESS", help="Call from this address, in 127.0.0.0/8.")
-@click.option("--data", metavar="TEXT|@FILE", help="The body; @- is standard input.")
-@click.option("--tool", help="Call this MCP tool through a gateway.")
-@click.option("--arguments", metavar="JSON", help="The arguments of the tool.")
-@click.option("--mcp-method", metavar="METHOD", help="Make this MCP request through a gateway, such as tools/list.")
-@click.option("--mcp-params", metavar="JSON", help="The parameters of that request.")
-@click.option("--mcp-version", metavar="DATE", help="Speak this version of MCP; by default the newest that is known.")
-@click.option("--raw", is_flag=True, help="Send the data as it is, without HTTP.")
+@_sent
+@_mcp
 @click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Make the call N times.")
 @click.option("--timeout", type=click.FloatRange(0.01, 60), default=5.0, show_default=True, help="In seconds.")
 @mesh_option
-@output_option
-def call(
-    source: str,
-    to: str,
-    port: int | None,
-    positional: str | None,
-    method: str | None,
-    path: str | None,
-    host: str | None,
-    headers: tuple[str, ...],
-    token: str | None,
-    source_ip: str | None,
-    data: str | None,
-    tool: str | None,
-    arguments: str | None,
-    mcp_method: str | None,
-    mcp_params: str | None,
-    mcp_version: str | None,
-    raw: bool,
-    repeat: int,
-    timeout: float,
-    name: str,
-    output: str,
-) -> None:
+@output_option("text", "json", about="Format of the answer.")
+def call(sent: _Sent, mcp: _Mcp, repeat: int, timeout: float, name: str, output: str) -> None:
     """Make a real mTLS call through the running mesh.
 
     The answer says what the proxy did, and why. Through a gateway the call may be an MCP request: --tool speaks the
     whole protocol, and shows the result.
     """
-    if positional is not None and path is not None and positional != path:
-        raise click.UsageError(f"two paths: {positional} and {path}")
-    body = _data(data, output)
-    mcp = _mcp_request(tool, arguments, mcp_method, mcp_params, mcp_version, output)
-    if mcp is not None and (raw or data is not None or method is not None):
+    request = mcp.request()
+    if request is not None and (sent.raw or sent.data is not None or sent.method is not None):
         raise click.UsageError("an MCP request has its own method and body: leave out --method, --data and --raw")
-    asked: dict[str, Any] = {
-        "source": source,
-        "to": to,
-        "port": port,
-        "source_ip": source_ip,
-        "body": base64.b64encode(body).decode(),
-        "raw": raw,
-        "mcp": mcp,
-        "timeout": timeout,
-        "color": colored() and output != "json",
-    }
-    if not raw:
-        asked |= {"path": positional or path, "host": host, "method": method or ("POST" if body else None)}
-        asked["headers"] = _with_token(headers_from(headers, output), token, output)
-    elif positional or path or host or method or headers or token:
-        raise click.UsageError("--raw sends bytes: it has no path, method, host, headers or token")
+    asked = {**sent.arguments(), "mcp": request, "timeout": timeout, "color": colored() and output != "json"}
     made: list[dict[str, Any]] = []
     explained: set[tuple[object, ...]] = set()
     for _ in range(repeat):
-        answer = ask(name, "call", output, explain=True, **asked)
+        answer = ask(name, "call", explain=True, **asked)
         for call_made in answer["calls"]:
             made.append(call_made)
             if output != "json":
@@ -157,7 +202,7 @@ def call(
     sys.exit(_status(made))
 
 
-def _data(text: str | None, output: str) -> bytes:
+def _data(text: str | None) -> bytes:
     if text is None or not text.startswith("@"):
         return (text or "").encode("utf-8", "surrogateescape")
     if text == "@-":
@@ -165,43 +210,10 @@ def _data(text: str | None, output: str) -> bytes:
     try:
         return Path(text[1:]).read_bytes()
     except OSError as error:
-        fail([Diagnostic(BAD_OPTION, f"cannot read `{text[1:]}`: {error.strerror}")], output)
+        bad_option(f"cannot read `{text[1:]}`: {error.strerror}")
 
 
-def _with_token(headers: dict[str, list[str]] | None, token: str | None, output: str) -> dict[str, list[str]] | None:
-    """Add a token to the headers, if there is one."""
-    if token is None:
-        return headers
-    if any(name.lower() == "authorization" for name in headers or ()):
-        raise click.UsageError("--token is sent as the header authorization: leave out one of the two")
-    text = _data(token, output).decode("utf-8", "replace").strip()
-    return {**(headers or {}), "authorization": [f"Bearer {text}"]}
-
-
-def _mcp_request(
-    tool: str | None,
-    arguments: str | None,
-    method: str | None,
-    params: str | None,
-    version: str | None,
-    output: str,
-) -> dict[str, Any] | None:
-    """The MCP request that the options ask for, if they do."""
-    if tool is None and method is None:
-        if arguments is not None or params is not None or version is not None:
-            raise click.UsageError("there is no MCP request: give --tool or --mcp-method")
-        return None
-    if tool is None:
-        if arguments is not None:
-            raise click.UsageError("--arguments are those of a --tool; other requests have --mcp-params")
-        return {"method": method, "params": _object(params, "--mcp-params", output), "version": version}
-    if method not in (None, "tools/call") or params is not None:
-        raise click.UsageError("--tool calls a tool: leave out --mcp-method and --mcp-params")
-    given = {"name": tool, "arguments": _object(arguments, "--arguments", output)}
-    return {"method": "tools/call", "params": given, "version": version}
-
-
-def _object(text: str | None, option: str, output: str) -> dict[str, Any]:
+def _object(text: str | None, option: str) -> dict[str, Any]:
     if text is None:
         return {}
     try:
@@ -209,8 +221,7 @@ def _object(text: str | None, option: str, output: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        way_out = f"""write {option} '{{"a": 1}}'"""
-        fail([Diagnostic(BAD_OPTION, f"`{text}` is no JSON object", None, way_out)], output)
+        bad_option(f"`{text}` is no JSON object", f"""write {option} '{{"a": 1}}'""")
     return value
 
 

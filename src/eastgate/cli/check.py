@@ -18,20 +18,11 @@ from eastgate.authority.spelling import KnownNames
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
-from eastgate.cli.options import (
-    keys_from,
-    load_authority,
-    manifest_options,
-    output_option,
-    question_from,
-    question_options,
-    settings_from,
-    strict_option,
-)
-from eastgate.cli.output import colored, emit_json, fail, say, warn
-from eastgate.cli.unconsidered import handling_of, status_of, tell, unread_option
+from eastgate.cli.options import Sources, cluster_options, more_files, source_options, strict_option
+from eastgate.cli.output import colored, emit_json, fail, output_option, say, warn
+from eastgate.cli.questions import Asked, question_options
+from eastgate.cli.unconsidered import status_of, tell
 from eastgate.cluster.unread import Handling
-from eastgate.reading.manifests import Bounds
 
 _MOST_PLACES, _MOST_CONDITIONS = 5, 3  # that are listed
 _EXIT = (
@@ -41,15 +32,17 @@ _EXIT = (
 )
 
 
+_sources = source_options(more_files, *cluster_options, strict_option)
+_output = output_option("text", "json", about="Format of the answer.")
+
+
 @click.command(epilog=_EXIT)
-@manifest_options
+@_sources
 @question_options
-@strict_option
-@unread_option
-@output_option
-def check(output: str, **options: object) -> None:
+@_output
+def check(sources: Sources, asked: Asked, output: str) -> None:
     """Check whether a caller may reach a destination."""
-    decision, more = _decide(output, options)
+    decision, more = _decide(sources, asked)
     if output == "json":
         emit_json({**decision.to_json(), **more.to_json()})
     else:
@@ -68,38 +61,28 @@ def check(output: str, **options: object) -> None:
 
 
 @click.command(epilog=_EXIT)
-@manifest_options
+@_sources
 @question_options
-@strict_option
-@unread_option
-@output_option
-def explain(output: str, **options: object) -> None:
+@_output
+def explain(sources: Sources, asked: Asked, output: str) -> None:
     """Check, and show the rules and YAML lines that decide.
 
     With -v, every stage too.
     """
     from eastgate.reports.explain import explain as explained  # `check` does without
 
-    decision, more = _decide(output, options)
-    verbose = bool(options["verbose"])
+    decision, more = _decide(sources, asked)
+    text = explained(
+        decision,
+        color=output != "json" and colored(),
+        unread=more.unread,
+        depends=more.depends is not None,
+        verbose=sources.verbose,
+        allowed_with=more.allowed_with,
+    )
     if output == "json":
-        text = explained(
-            decision,
-            unread=more.unread,
-            depends=more.depends is not None,
-            verbose=verbose,
-            allowed_with=more.allowed_with,
-        )
         emit_json({**decision.to_json(), **more.to_json(), "explanation": text})
     else:
-        text = explained(
-            decision,
-            color=colored(),
-            unread=more.unread,
-            depends=more.depends is not None,
-            verbose=verbose,
-            allowed_with=more.allowed_with,
-        )
         head, *rest = text.splitlines()
         reason = rest[:1] if more.depends is None or not more.depends.is_condition else []
         more_lines = [*more.lines(), *_doubts(decision)]
@@ -203,9 +186,9 @@ def _listed(places: Sequence[str], most: int = _MOST_PLACES) -> str:
     return ", ".join(places[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _with_port(question: Question, port: object, authority: Authority) -> Question:
+def _with_port(question: Question, port: str | None, authority: Authority) -> Question:
     """Return a question with the number of a port that has a name."""
-    if question.port is not None or not isinstance(port, str):
+    if question.port is not None or port is None:
         return question
     from eastgate.authority.questions.ports import port_named  # most ports are numbers
 
@@ -222,45 +205,28 @@ def _answer(question: Question, authority: Authority) -> PartialAnswer:
     return answer_question(question, authority)
 
 
-def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
-    files, more = options["files"], options["more_files"]
-    config, set_values = options["config"], options["settings"]
-    exclude = options["exclude"]
-    assert isinstance(exclude, tuple)  # noqa: S101 - click makes it so
-    assert isinstance(files, tuple) and isinstance(more, tuple) and isinstance(set_values, tuple)  # noqa: S101, PT018
-    settings = settings_from(set_values, config if isinstance(config, str) else None, output)
-    question = question_from(options, settings, output)
-    keys = keys_from(options, output)
-    paths = (*files, *more)
-    bounds = Bounds.of(paths, follow=bool(options["follow"]), exclude=exclude)
-    strict, handling = bool(options["strict"]), handling_of(options["unread"])
-    authority = load_authority(
-        paths,
-        settings,
-        output,
-        bounds=bounds,
-        verbose=bool(options["verbose"]),
-        keys=keys,
-        strict=strict,
-        unread=handling,
-    )
+def _decide(sources: Sources, asked: Asked) -> tuple[Decision, _More]:
+    settings = sources.settings()
+    in_namespace = any(value.startswith("namespace=") for value in sources.values)
+    question = asked.question(settings, in_namespace=in_namespace)
+    authority = sources.authority(settings, asked.keys())
     doubts: list[Diagnostic] = []
     try:
-        question = _with_port(question, options["port"], authority)
-        doubts = [doubt.diagnostic(strict=strict) for doubt in KnownNames(authority).doubts(question)]
+        question = _with_port(question, asked.port, authority)
+        doubts = [doubt.diagnostic(strict=sources.strict) for doubt in KnownNames(authority).doubts(question)]
         answer = _answer(question, authority)
         is_hidden = answer.decision.allowed and _hides_http(answer.decision, authority)
     except QuestionError as error:
         errors = (own for policy in authority.rejected for own in policy.errors)
         broken = (diagnostic for diagnostic in errors if diagnostic not in error.diagnostics)
-        fail([*error.diagnostics, *broken, *doubts], output)
-    if strict and doubts:
-        fail(doubts, output)
+        fail([*error.diagnostics, *broken, *doubts])
+    if sources.strict and doubts:
+        fail(doubts)
     enforcement = answer.decision.enforcement
     points = [point for point in answer.decision.points if isinstance(point, str)]
     notices = authority.notices(points) if any(each.by is None for each in enforcement) else []
     warn([*authority.warnings, *notices, *doubts])
-    return answer.decision, _More([*notices, *doubts], answer, handling, is_hidden)
+    return answer.decision, _More([*notices, *doubts], answer, sources.unread, is_hidden)
 
 
 def _hides_http(decision: Decision, authority: Authority) -> bool:

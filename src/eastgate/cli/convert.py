@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eastgate.authority.reading import ManifestError, Manifests, read_documents
+from eastgate.authority.reading import ManifestError, Manifests
 from eastgate.basics.diagnostics.printable import printable
-from eastgate.cli.options import manifest_options, reading_arguments, settings_from
-from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, say, warn
-from eastgate.cli.progress import progress
-from eastgate.cli.unconsidered import note, unread_option
+from eastgate.cli.options import Sources, cluster_options, more_files, source_options
+from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, output_option, say, warn
+from eastgate.cli.unconsidered import note
 from eastgate.cluster.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like
 from eastgate.convert import KINDS, Assumption, Conversion, Options
 from eastgate.convert import convert as convert_documents
 from eastgate.convert.render import as_json, as_yaml
-from eastgate.reading.manifests import Bounds, Document
+from eastgate.reading.manifests import Document
 from eastgate.settings import Settings, Sidecars
 
 if TYPE_CHECKING:
@@ -38,16 +37,8 @@ _EPILOG = (
 
 @click.command(epilog=_EPILOG)
 @click.option("--to", required=True, type=click.Choice(list(KINDS)), metavar="KIND", help=f"One of {', '.join(KINDS)}.")
-@manifest_options
-@unread_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["yaml", "json"]),
-    default="yaml",
-    show_default=True,
-    help="Format of the manifests.",
-)
+@source_options(more_files, *cluster_options)
+@output_option("yaml", "json", about="Format of the manifests.")
 @click.option("--out", type=click.Path(file_okay=False), help="Write one file for each input file into this folder.")
 @click.option("--strict", is_flag=True, help="Write nothing if the conversion loses anything.")
 @click.option(
@@ -56,7 +47,7 @@ _EPILOG = (
     multiple=True,
     type=click.Choice(list(map(str, Assumption))),
     metavar="NAME",
-    help=f"Fact about the mesh that no manifest states: {', '.join(map(str, Assumption))}. May be repeated.",
+    help=f"Fact about the mesh that no manifest states: {', '.join(map(str, Assumption))}.",
 )
 @click.option(
     "--verify",
@@ -64,56 +55,39 @@ _EPILOG = (
     is_flag=True,
     help="Prove that no request changes its verdict, except by the losses; or show a request that does.",
 )
-@click.option(
-    "--istio-root-namespace",
-    metavar="NAME",
-    help="Root namespace of Istio. Default: the setting rootNamespace (istio-system).",
-)
 def convert(
     to: str,
-    files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    settings: tuple[str, ...],
-    config: str | None,
-    follow: bool,
-    exclude: tuple[str, ...],
-    verbose: bool,
-    unread: str | None,
+    sources: Sources,
     output: str,
     out: str | None,
     strict: bool,
     assumed: tuple[str, ...],
     verified: bool,
-    istio_root_namespace: str | None,
 ) -> None:
     """Write policies in the form of another API.
 
     Eastgate lists what that API cannot express. A converted policy never allows more than the original.
     """
-    paths = (*files, *more_files)
-    if not paths:
-        raise click.UsageError("no manifests: give files or folders with -f")
+    _ = sources.required_paths
     # What policies mean is converted, whoever enforces them now.
-    chosen = replace(settings_from(settings, config, output), sidecars=Sidecars.ASSUMED)
-    with progress("reading manifests") as on_file:
-        bounds = Bounds.of(paths, follow=follow, exclude=exclude)
-        reading = read_documents(paths, chosen, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
-    options = Options(frozenset(Assumption(name) for name in assumed), istio_root_namespace)
-    manifests, conversion = convert_documents(reading, to, chosen, options)
+    settings = replace(sources.settings(), sidecars=Sidecars.ASSUMED)
+    reading = sources.documents(settings)
+    options = Options(frozenset(Assumption(name) for name in assumed))
+    manifests, conversion = convert_documents(reading, to, settings, options)
     if manifests.reporter.errors:
-        fail(manifests.reporter, output)
-    if unread == "error" and manifests.unread.objects:
-        fail(diagnose_unread(manifests.unread.objects, Handling.ERROR), output)
-    if verbose:
+        fail(manifests.reporter)
+    if sources.unread is Handling.ERROR and manifests.unread.objects:
+        fail(diagnose_unread(manifests.unread.objects, Handling.ERROR))
+    if sources.verbose:
         say(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
     refused = strict and bool(conversion.losses)
     if out is not None and not refused:
         _write_files(conversion, Path(out), output)
-    left_out = list(manifests.unread.objects) if unread != "ignore" else []
+    left_out = list(manifests.unread.objects) if sources.unread is not Handling.IGNORE else []
     is_verified = verified and not conversion.is_empty
-    report = _verify(manifests, reading.documents, conversion, chosen, options, output) if is_verified else None
+    report = _verify(manifests, reading.documents, conversion, settings, options) if is_verified else None
     if report is not None:
-        report = replace(report, source=reading_arguments(paths, settings, config, follow=follow, exclude=exclude))
+        report = replace(report, source=sources.arguments())
     _say(conversion, output, left_out, report, shown=out is None and not refused, verified=verified)
     if verified and conversion.is_empty:
         say("nothing was converted, so that there is nothing to verify", err=True)
@@ -129,7 +103,6 @@ def _verify(
     conversion: Conversion,
     settings: Settings,
     options: Options,
-    output: str,
 ) -> DiffReport:
     from eastgate.convert.verifying import can_verify, verify  # few conversions are verified
     from eastgate.reach.comparison import DoubtReason
@@ -142,7 +115,7 @@ def _verify(
     try:
         return report_of(verify(manifests, documents, conversion, settings, options))
     except ManifestError as error:
-        fail(error.diagnostics, output)
+        fail(error.diagnostics)
 
 
 def _status(report: DiffReport, conversion: Conversion) -> int:

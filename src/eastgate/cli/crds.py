@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eastgate.basics.diagnostics.printable import json_text, printable
-from eastgate.cli.output import emit, emit_json, say
+from eastgate.cli.output import emit, emit_json, output_option, say
 from eastgate.settings import MeshMode
 
 if TYPE_CHECKING:
@@ -63,16 +63,9 @@ def _certificates(_context: click.Context, _option: click.Parameter, value: str 
     is_flag=True,
     help="ValidatingWebhookConfiguration and MutatingWebhookConfiguration for that Service, instead.",
 )
-@click.option("--kind", "kinds", multiple=True, help="Only this kind; may be repeated.")
+@click.option("--kind", "kinds", multiple=True, help="Only this kind.")
 @click.option("--dir", "folder", type=click.Path(file_okay=False), help="Write a file for each into this folder.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["yaml", "json"]),
-    default="yaml",
-    show_default=True,
-    help="Format of the manifests.",
-)
+@output_option("yaml", "json", about="Format of the manifests.")
 def crds(
     admission: str | None,
     json_schema: bool,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 
@@ -10,10 +11,9 @@ from eastgate.authority.questions import QuestionError
 from eastgate.basics.collection import no_collection
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli import complete
-from eastgate.cli.inspecting import cluster_from, completeness, namespace_option, split_paths
-from eastgate.cli.options import inspecting_options, output_option, strict_option
-from eastgate.cli.output import colored, emit_json, fail, say, terminal_width
-from eastgate.cli.unconsidered import unread_option
+from eastgate.cli.inspecting import cluster_from, completeness, inspecting_options, split_paths
+from eastgate.cli.options import Sources
+from eastgate.cli.output import colored, emit_json, fail, output_option, say, terminal_width
 from eastgate.reports.describe import UnknownKind
 from eastgate.reports.describe import describe as described
 
@@ -25,27 +25,22 @@ _EXIT = (
 
 @click.command(epilog=_EXIT)
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]", shell_complete=complete.kinds_and_names)
-@namespace_option
-@inspecting_options
-@strict_option
-@unread_option
-@output_option
-def describe(
-    words: tuple[str, ...], files: tuple[str, ...], namespace: str | None, output: str, **options: object
-) -> None:
+@inspecting_options()
+@output_option("text", "json", about="Format of the answer.")
+def describe(words: tuple[str, ...], sources: Sources, output: str) -> None:
     """Show which policies affect a thing, and who may reach it.
 
     KIND is pod, service, gateway, route, backend, namespace, policy, or the kind of a policy. KIND/NAME works too.
     """
     kind, name, paths = _subject(words)
-    cluster = cluster_from((*files, *paths), {**options, "namespace": namespace}, output)
+    cluster = cluster_from(replace(sources, more=tuple(paths)))
     try:
         with no_collection():
-            descriptions = described(cluster, kind, name, namespace)
+            descriptions = described(cluster, kind, name, sources.namespace)
     except UnknownKind as error:
         raise click.UsageError(str(error)) from None
     except QuestionError as error:
-        fail([error.diagnostic], output)
+        fail([error.diagnostic])
     if output == "json":
         items = [description.to_json() for description in descriptions]
         emit_json(items[0] if len(items) == 1 else {"items": items})

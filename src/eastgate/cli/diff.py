@@ -17,18 +17,16 @@ from eastgate.basics.diagnostics import Diagnostic, did_you_mean
 from eastgate.basics.records import dataclass
 from eastgate.cli.options import (
     BAD_OPTION,
-    load_authority,
-    manifest_options,
-    reading_arguments,
-    settings_from,
+    Sources,
+    bad_option,
+    cluster_options,
+    more_files,
+    source_options,
     strict_option,
 )
-from eastgate.cli.output import colored, emit, emit_json, fail, say, warn
-from eastgate.cli.progress import progress
+from eastgate.cli.output import colored, emit, emit_json, fail, output_option, say, warn
 from eastgate.cli.revisions import RevisionsError, checked_out, revisions_of
-from eastgate.cli.unconsidered import unread_option
 from eastgate.cluster.unread import Handling, diagnose_unread
-from eastgate.reading.manifests import Bounds
 from eastgate.reports.diff import DiffReport
 from eastgate.reports.diff import diff as compare
 from eastgate.reports.diff.model import FailOn
@@ -42,7 +40,7 @@ _EXIT = (
 
 
 @click.command(epilog=_EXIT)
-@manifest_options
+@source_options(more_files, *cluster_options, strict_option)
 @click.option(
     "--git",
     metavar="A..B",
@@ -54,22 +52,18 @@ _EXIT = (
     multiple=True,
     metavar="PATH",
     type=click.Path(allow_dash=True),
-    help="Add these manifests, or replace those of the same names, and compare. May be repeated.",
+    help="Add these manifests, or replace those of the same names, and compare.",
 )
 @click.option(
     "--without",
     "removed",
     multiple=True,
     metavar="KIND/NS/NAME",
-    help="Remove this object, and compare. May be repeated.",
+    help="Remove this object, and compare.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "markdown", "sarif", "github"]),
-    default="text",
-    show_default=True,
-    help="Form of the changes; github is for annotations of a workflow, markdown for a comment.",
+@output_option(
+    *("text", "json", "markdown", "sarif", "github"),
+    about="Form of the changes; github is for annotations of a workflow, markdown for a comment.",
 )
 @click.option(
     "--fail-on",
@@ -78,107 +72,76 @@ _EXIT = (
     show_default=True,
     help="The changes for which the exit status is 1: those to allow, those to deny, or any.",
 )
-@strict_option
-@unread_option
 def diff(
-    files: tuple[str | os.PathLike[str], ...],
-    more_files: tuple[str, ...],
-    settings: tuple[str, ...],
-    config: str | None,
-    follow: bool,
-    exclude: tuple[str, ...],
-    verbose: bool,
-    git: str | None,
-    added: tuple[str, ...],
-    removed: tuple[str, ...],
-    output: str,
-    fail_on: str,
-    strict: bool,
-    unread: str | None,
+    sources: Sources, git: str | None, added: tuple[str, ...], removed: tuple[str, ...], output: str, fail_on: str
 ) -> None:
     """Show which requests change their verdict.
 
     PATH... are the folders OLD and NEW, or one folder with --git, --with or --without. If no request changes its
     verdict, Eastgate proves it.
     """
-    errors = output if output in ("json", "sarif") else "text"
-    reading = _Reading(settings_from(settings, config, errors), errors, follow, exclude, verbose, strict)
-    paths = (*files, *more_files)
+    reading = _Reading(replace(sources, unread=Handling.IGNORE), sources.settings())
+    named, more, paths = sources.named, sources.more, sources.paths
     if git is not None and (added or removed):
         raise click.UsageError("--git compares revisions: --with and --without are for files as they are")
     if git is not None:
         old, new = _revisions(reading, git, paths)
-    elif clusters := [path for path in files if isinstance(path, DocumentSource)]:
+    elif clusters := [path for path in named if isinstance(path, DocumentSource)]:
         applied = [path for path in paths if not isinstance(path, DocumentSource)]
         paths = tuple(clusters)
         old, new = _what_if(reading, clusters, [*applied, *added], removed)
     elif added or removed:
         old, new = _what_if(reading, paths, added, removed)
-    elif files or len(more_files) != 2:
+    elif named or len(more) != 2:
         words = (
             "give OLD and NEW; or --git A..B PATH...; or -f PATH... with --with or --without; or --cluster -f PATH..."
         )
         raise click.UsageError(words)
-    elif more_files == ("-", "-"):
+    elif more == ("-", "-"):
         raise click.UsageError("only one of OLD and NEW can be standard input")
     else:
-        old, new = (reading.load([path]) for path in more_files)
-    if unread == "error":
-        _refuse_unread(old, new, errors)
+        old, new = (reading.load([path]) for path in more)
+    if sources.unread is Handling.ERROR:
+        _refuse_unread(old, new)
     warn([*new.warnings, *new.notices(), *(error for rejected in new.rejected for error in rejected.errors)])
     # Nothing but the change itself says what `new` has of a change that is only tried: what there is can be asked
-    asked = paths if git is not None or added or removed or files else more_files[1:]
-    source = reading_arguments(asked, settings, config, follow=follow, exclude=exclude)
-    source = (*source, *(("--unread", unread) if unread is not None else ()))
-    report = replace(compare(old, new, unread=unread != "ignore"), source=source)
+    asked = paths if git is not None or added or removed or named else more[1:]
+    report = compare(old, new, unread=sources.unread is not Handling.IGNORE)
+    report = replace(report, source=sources.arguments(asked))
     _emit(report, output)
     sys.exit(report.status(FailOn(fail_on)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """How manifests are read, the same for both sides."""
+    """How manifests are read, the same for both sides.
 
+    What `--unread` means for a comparison is not what it means for an answer, so that here it is to ignore them.
+    """
+
+    sources: Sources
     settings: Settings
-    output: str
-    follow: bool
-    exclude: tuple[str, ...]
-    verbose: bool
-    strict: bool
-
-    def _bounds(self, paths: Sequence[str | os.PathLike[str]]) -> Bounds:
-        return Bounds.of(paths, follow=self.follow, exclude=self.exclude)
 
     def load(self, paths: Sequence[str | os.PathLike[str]]) -> Authority:
-        return load_authority(
-            paths,
-            self.settings,
-            self.output,
-            bounds=self._bounds(paths),
-            verbose=self.verbose,
-            strict=self.strict,
-            unread=Handling.IGNORE,  # what it means for a comparison is not what it means for an answer
-        )
+        return self.sources.of_paths(*paths).authority(self.settings)
 
     def read(self, paths: Sequence[str | os.PathLike[str]]) -> Manifests:
-        with progress("reading manifests") as on_file:
-            bounds = self._bounds(paths)
-            return read_manifests(paths, self.settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
+        return self.sources.of_paths(*paths).manifests(self.settings)
 
     def authority(self, manifests: Manifests) -> Authority:
         try:
-            return Authority(manifests, self.settings, strict=self.strict, unread=Handling.IGNORE)
+            return Authority(manifests, self.settings, strict=self.sources.strict, unread=Handling.IGNORE)
         except ManifestError:
-            fail(manifests.reporter, self.output)
+            fail(manifests.reporter)
 
     def nothing(self) -> Authority:
         return Authority(read_manifests([], self.settings), self.settings, unread=Handling.IGNORE)
 
 
-def _refuse_unread(old: Authority, new: Authority, output: str) -> None:
+def _refuse_unread(old: Authority, new: Authority) -> None:
     objects = [*old.unread_objects.objects, *new.unread_objects.objects]
     if objects:
-        fail(diagnose_unread(objects, Handling.ERROR), output)
+        fail(diagnose_unread(objects, Handling.ERROR))
 
 
 # Revisions
@@ -196,10 +159,9 @@ def _revisions(reading: _Reading, words: str, paths: Sequence[str | os.PathLike[
         with _folder(revisions.new):
             new = _load_there(reading, paths)
     except RevisionsError as error:
-        fail([error.diagnostic], reading.output)
+        fail([error.diagnostic])
     if old is None and new is None:
-        message = f"neither side has {', '.join(str(Path(path)) for path in paths)}"
-        fail([Diagnostic(BAD_OPTION, message)], reading.output)
+        bad_option(f"neither side has {', '.join(str(Path(path)) for path in paths)}")
     return old or reading.nothing(), new or reading.nothing()
 
 
@@ -237,14 +199,14 @@ def _what_if(
     names += list(map(str, new.unread_objects.objects))
     unknown = [name for name in removed if name not in names]
     if unknown:
-        fail([_not_there(name, names) for name in unknown], reading.output)
+        fail([_not_there(name, names) for name in unknown])
     news = reading.read(added) if added else None
     if news is not None and news.reporter.errors:
-        fail(news.reporter, reading.output)
+        fail(news.reporter)
     try:
         new.update(news if news is not None else (), removed)
     except ManifestError as error:
-        fail(error.diagnostics, reading.output)
+        fail(error.diagnostics)
     return old, new
 
 

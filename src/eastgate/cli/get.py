@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 
 from eastgate.basics.collection import no_collection
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli import complete
-from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
-from eastgate.cli.options import inspecting_options, strict_option
-from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say, terminal_width
-from eastgate.cli.unconsidered import handling_of, note, unread_option
+from eastgate.cli.inspecting import cluster_from, inspecting_options, split_paths
+from eastgate.cli.options import Sources
+from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_option, say, terminal_width
+from eastgate.cli.unconsidered import note
 from eastgate.cluster.unread import Handling, describe_unread
 from eastgate.reading.manifests import Document
 from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
@@ -20,22 +21,19 @@ from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, lis
 
 @click.command(epilog="Exits with 0, or with 2 if a name is not there or what is listed is broken.")
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.kinds_and_names)
-@namespace_option
 @click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, which is also what there is without -n.")
 @click.option("-l", "--selector", metavar="LABELS", help="Only what has these labels: app=web,tier in (a, b),!legacy.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "wide", "json", "yaml", "name"]),
-    default="text",
-    show_default=True,
-    help="Rows, or the manifests as they were written.",
-)
+@output_option("text", "wide", "json", "yaml", "name", about="Rows, or the manifests as they were written.")
 @click.option("--no-headers", is_flag=True, help="Rows without the line above them.")
-@inspecting_options
-@strict_option
-@unread_option
-def get(words: tuple[str, ...], files: tuple[str, ...], output: str, **options: object) -> None:
+@inspecting_options()
+def get(
+    words: tuple[str, ...],
+    sources: Sources,
+    all_namespaces: bool,
+    selector: str | None,
+    output: str,
+    no_headers: bool,
+) -> None:
     """List policies, workloads, Services, routes and other objects.
 
     KIND is policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind.
@@ -43,21 +41,19 @@ def get(words: tuple[str, ...], files: tuple[str, ...], output: str, **options: 
     kind, slash, name = words[0].partition("/")
     names, paths = split_paths(words[1:])
     names += [name] if slash else []
-    cluster = cluster_from((*files, *paths), options, "json" if output == "json" else "text")
+    cluster = cluster_from(replace(sources, more=tuple(paths)))
+    where = sources.namespace if not all_namespaces else None
     try:
-        wanted = options["selector"]
-        selector = parse_selector(wanted) if isinstance(wanted, str) else None
-        namespace = options["namespace"] if not options["all_namespaces"] else None
-        where = namespace if isinstance(namespace, str) else None
+        wanted = parse_selector(selector) if selector is not None else None
         with no_collection():
-            listed = listing(cluster, kind, namespace=where, names=names, selector=selector)
+            listed = listing(cluster, kind, namespace=where, names=names, selector=wanted)
     except (BadSelector, UnknownKind) as error:
         raise click.UsageError(str(error)) from None
-    _show(listed, output, is_single=len(names) == 1, headers=not options["no_headers"])
+    _show(listed, output, is_single=len(names) == 1, headers=not no_headers)
     missing = [name for name in names if all(name not in (row.name, f"{row.kind}/{row.name}") for row in listed.rows)]
     for name in missing:
         say(printable(f"there is no {kind} {name}"), err=True)
-    if handling_of(options["unread"]) is not Handling.IGNORE:
+    if sources.unread is not Handling.IGNORE:
         note(describe_unread(cluster.authority.unread_objects.objects), err=True)
     broken = {
         (rejected.ref.group, rejected.ref.kind, rejected.ref.namespace or "", rejected.ref.name)

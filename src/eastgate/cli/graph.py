@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import click
 
+from eastgate.authority.authority import Authority
 from eastgate.authority.questions import QuestionError, ends
 from eastgate.basics.collection import no_collection
+from eastgate.basics.records import dataclass
 from eastgate.cli import complete
-from eastgate.cli.inspecting import cluster_from, completeness, namespace_option
-from eastgate.cli.options import inspecting_options, strict_option
-from eastgate.cli.output import colored, emit, emit_json, fail, say, terminal_width
-from eastgate.cli.unconsidered import unread_option
+from eastgate.cli.inspecting import cluster_from, completeness, inspecting_options
+from eastgate.cli.options import Sources, more_files, record
+from eastgate.cli.output import colored, emit, emit_json, fail, output_option, say, terminal_width
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.graph import FORMATS, GraphSelection, Grouping, Survey, make_graph, render, survey
 from eastgate.reports.graph.making import MOST_NODES
@@ -30,80 +31,85 @@ _EXIT = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Selected:
+    """The callers, destinations and pairs that are shown."""
+
+    callers: tuple[str, ...]
+    targets: tuple[str, ...]
+    port: str | None
+    tool: str | None
+    external: bool
+    denied: bool
+    near: bool
+
+    def selection(self, authority: Authority, sources: Sources) -> GraphSelection:
+        """Return the selection. Raises QuestionError for the name of a port that no destination has."""
+        selection = GraphSelection(
+            tuple(_node_name(name, sources.namespace) for name in self.callers),
+            tuple(_node_name(name, sources.namespace) for name in self.targets),
+            None,
+            sources.namespace,
+            self.tool,
+            external=self.external,
+            denied=self.denied,
+            near=self.near,
+            exact=sources.verbose,
+        )
+        if self.port is None:
+            return selection
+        return replace(selection, port=port_of(self.port, selection, authority.world))
+
+
+_selected = record(
+    "selected",
+    _Selected,
+    click.option(
+        "--from",
+        "callers",
+        multiple=True,
+        metavar="SRC",
+        shell_complete=complete.sources,
+        help="Only these callers: sa:NS/NAME, pod:NS/NAME, spiffe://.., id:NAME, anonymous, outside, others, "
+        "namespace:NS; `*` stands for anything.",
+    ),
+    click.option(
+        "--to",
+        "targets",
+        multiple=True,
+        metavar="DST",
+        shell_complete=complete.destinations,
+        help="Only these destinations: pod:NS/NAME, service:.., gateway:.., backend:.., namespace:NS; `*` likewise.",
+    ),
+    click.option("--port", metavar="PORT", help="Only this port: its number, or its name at the destinations."),
+    click.option("--tool", metavar="NAME", help="Only calls of this MCP tool."),
+    click.option(
+        "--external", is_flag=True, help="Only what can come from outside: no identity, or none of this cluster."
+    ),
+    click.option("--denied", is_flag=True, help="Also pairs of which nothing is allowed."),
+    click.option("--all", "near", is_flag=True, help="Also the access of a pod to itself and from its node."),
+)
+
+
 @click.command(epilog=_EXIT)
-@click.argument("more_files", nargs=-1, metavar="[PATH]...", type=click.Path(allow_dash=True))
-@click.option(
-    "--from",
-    "sources",
-    multiple=True,
-    metavar="SRC",
-    shell_complete=complete.sources,
-    help="Only these callers: sa:NS/NAME, pod:NS/NAME, spiffe://.., id:NAME, anonymous, outside, others, namespace:NS; "
-    "`*` stands for anything. May be repeated.",
-)
-@click.option(
-    "--to",
-    "targets",
-    multiple=True,
-    metavar="DST",
-    shell_complete=complete.destinations,
-    help="Only these destinations: pod:NS/NAME, service:.., gateway:.., backend:.., namespace:NS; `*` likewise.",
-)
-@click.option("--port", metavar="PORT", help="Only this port: its number, or its name at the destinations.")
-@namespace_option
-@click.option("--tool", metavar="NAME", help="Only calls of this MCP tool.")
-@click.option("--external", is_flag=True, help="Only what can come from outside: no identity, or none of this cluster.")
-@click.option("--denied", is_flag=True, help="Also pairs of which nothing is allowed.")
-@click.option("--all", "near", is_flag=True, help="Also the access of a pod to itself and from its node.")
+@inspecting_options(more_files)
+@_selected
 @click.option("--by", type=click.Choice([str(by) for by in Grouping]), help="Put callers and destinations together.")
 @click.option("--why", is_flag=True, help="Say which rules decide, and where they are written; JSON and CSV always do.")
 @click.option("--unused", is_flag=True, help="Instead: the rules and policies without which no answer changes.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="Form of the answer; `html` is a page that needs nothing else.",
-)
-@inspecting_options
-@strict_option
-@unread_option
-def graph(
-    more_files: tuple[str, ...],
-    files: tuple[str, ...],
-    sources: tuple[str, ...],
-    targets: tuple[str, ...],
-    output: str,
-    **options: object,
-) -> None:
+@output_option(*FORMATS, about="Form of the answer; `html` is a page that needs nothing else.")
+def graph(sources: Sources, selected: _Selected, by: str | None, why: bool, unused: bool, output: str) -> None:
     """Show who can reach whom, and on which ports."""
-    form = "json" if output == "json" else "text"
-    cluster = cluster_from((*files, *more_files), options, form)
-    if options["unused"]:
+    cluster = cluster_from(sources)
+    if unused:
         _show_unused(cluster, output)
         return
-    port, namespace, tool, by = options["port"], options["namespace"], options["tool"], options["by"]
-    namespace = namespace if isinstance(namespace, str) else None
-    selection = GraphSelection(
-        tuple(_node_name(name, namespace) for name in sources),
-        tuple(_node_name(name, namespace) for name in targets),
-        None,
-        namespace,
-        tool if isinstance(tool, str) else None,
-        external=bool(options["external"]),
-        denied=bool(options["denied"]),
-        near=bool(options["near"]),
-        exact=bool(options["verbose"]),
-    )
     try:
         with no_collection():
-            if isinstance(port, str):
-                selection = replace(selection, port=port_of(port, selection, cluster.authority.world))
-            surveyed = survey(cluster.authority, selection)
-            _show(cluster, surveyed, Grouping(by) if isinstance(by, str) else None, output, why=bool(options["why"]))
+            surveyed = survey(cluster.authority, selected.selection(cluster.authority, sources))
+            _show(cluster, surveyed, Grouping(by) if by is not None else None, output, why=why)
     except QuestionError as error:
-        fail([error.diagnostic], form)
+        fail([error.diagnostic])
     sys.exit(completeness(cluster, surveyed.points))
 
 

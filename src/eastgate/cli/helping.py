@@ -33,7 +33,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "check": (
             f"check {_SHOP} {_TO_CART}",
             f"check {_BOOKINFO} {_REVIEWS} --method GET --path /reviews/1",
-            f"check {_SHOP} {_TO_CART} -o json",
         ),
         "completion": ("completion bash", "completion zsh"),
         "controller": ("controller --kubeconfig ~/.kube/config --no-webhooks", "controller --native istio"),
@@ -70,16 +69,18 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 _GROUPS: Mapping[str, str] = MappingProxyType(
     {
-        "Question": (
-            "from to port method path host sni header http-protocol source-ip protocol forwarded-for plaintext claim "
-            "token no-token jwks client-certificate mcp-method tool external-auth last decision data arguments "
-            "mcp-params mcp-version raw repeat timeout"
+        "Caller": "from source-ip forwarded-for plaintext claim token no-token jwks client-certificate",
+        "Destination": "to port protocol sni",
+        "Request": (
+            "method path host header http-protocol mcp-method tool mcp-params mcp-version arguments data raw "
+            "external-auth repeat timeout"
         ),
+        "Line": "last decision",
         "Input": "filename kustomize follow exclude git with without cluster kubeconfig context namespace",
         "Selection": "select ignore selector all-namespaces external kind baseline",
-        "Settings": "set config unread strict assume istio-root-namespace",
+        "Settings": "set config unread strict assume",
         "Output": (
-            "output verbose junit coverage fail-under fail-on denied by why unused all no-headers out dir verify "
+            "help output verbose junit coverage fail-under fail-on denied by why unused all no-headers out dir verify "
             "explain admission json-schema conversion-webhook conversion-ca webhooks write-baseline"
         ),
         "Mesh": "name app network metrics",
@@ -94,13 +95,12 @@ _GROUPS: Mapping[str, str] = MappingProxyType(
         ),
         "Requests of the proxy": (
             "path-prefix trust-header to-header address-header original all-headers shown-header whole-bodies "
-            "normalized-paths plain-denials"
+            "normalized-paths"
         ),
         "Proxies": (
-            "proxy-image redirect-image control-plane gateway node no-gateways no-gateway-class native linkerd-status "
+            "proxy-image control-plane gateway node no-gateways no-gateway-class native linkerd-status "
             "native-unwritable access-logs decision-log decision-sample decision-sample-denied"
         ),
-        "Help": "help",
     }
 )
 
@@ -120,9 +120,9 @@ _OF_VERB: Mapping[tuple[str, str], str] = MappingProxyType(
         ("bootstrap", "--admin"): "Proxies",
         ("bootstrap", "--address"): "Proxies",
         ("bootstrap", "--token"): "Identity",
-        ("call", "--name"): "Question",
         ("controller", "--host"): "Server",
         ("up", "--jwks"): "Identity",
+        **dict.fromkeys([("why", f"--{name}") for name in ("from", "to")], "Line"),
     }
 )
 """The group of an option that means something else for one verb."""
@@ -153,12 +153,13 @@ def write_examples(verb: str, program: str, formatter: click.HelpFormatter) -> N
 
 
 def write_options(verb: str, options: Iterable[click.Parameter], ctx: click.Context, to: click.HelpFormatter) -> None:
-    """Write options in groups, the required ones first."""
+    """Write options in groups, the required ones first. Dots follow an option that may be repeated."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for option in options:
         record = option.get_help_record(ctx)
         if record is not None and isinstance(option, click.Option):
-            groups.setdefault(group_of(verb, option), []).append(record)
+            names = f"{record[0]} ..." if option.multiple else record[0]
+            groups.setdefault(group_of(verb, option), []).append((names, record[1].removesuffix("  [required]")))
     for group in sorted(groups, key=_ORDER.index):
         with to.section(group):
             to.write_dl(groups[group])

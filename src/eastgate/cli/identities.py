@@ -2,53 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import dataclass
-from eastgate.cli.options import BAD_OPTION
-from eastgate.cli.output import fail
+from eastgate.cli.options import bad_option, record
 
 if TYPE_CHECKING:
     from eastgate.control.identity import EmbeddedCa, SvidSource
     from eastgate.envoy.config.tokens import TokenIdentity
     from eastgate.settings import Settings
-
-F = TypeVar("F", bound=Callable[..., object])
-
-_OPTIONS = (
-    click.option(
-        "--ca",
-        type=click.Path(file_okay=False),
-        metavar="DIR",
-        help="Keep the certificate authority in this folder, so that a restart has the same root.",
-    ),
-    click.option("--spire", metavar="SOCKET", help="Take all certificates from the SPIRE agent at this socket."),
-    click.option(
-        "--federate",
-        multiple=True,
-        metavar="DOMAIN[=BUNDLE]",
-        help="Trust another trust domain: by its bundle (PEM or JWKS), or with a stand-in; may be repeated.",
-    ),
-    click.option("--by-address", is_flag=True, help="Know callers without a certificate by their address."),
-    click.option("--token-issuer", metavar="URL", help="Know callers without either by a token (JWT) of this issuer."),
-    click.option("--token-keys", type=click.Path(dir_okay=False), metavar="FILE", help="The issuer's keys (JWKS)."),
-    click.option("--token-audience", multiple=True, metavar="NAME", help="Whom a token must be meant for."),
-    click.option(
-        "--token-claim", default="sub", show_default=True, metavar="NAME", help="The claim that has the SPIFFE ID."
-    ),
-)
-
-
-def identity_options(command: F) -> F:
-    """Add the options that choose where certificates come from."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +34,11 @@ class Identities:
         """Return the trust domains that are trusted without a bundle: a mesh can speak for them itself."""
         return tuple(domain for domain in self.federate if "=" not in domain)
 
-    def source(self, settings: Settings, output: str) -> SvidSource | None:
+    def source(self, settings: Settings) -> SvidSource | None:
         """Return where certificates come from; None where it is an authority that ends with the mesh."""
         if self.spire is not None:
             if self.ca is not None or self.federate:
-                _bad("--spire has an authority and a federation of its own", "leave --ca and --federate out", output)
+                bad_option("--spire has an authority and a federation of its own", "leave --ca and --federate out")
             return self._agent(settings)
         from eastgate.control.identity import EmbeddedCa, IdentityError, read_bundle
 
@@ -86,7 +51,7 @@ class Identities:
             for domain in self.stand_ins:
                 EmbeddedCa(domain)
         except (IdentityError, OSError) as error:
-            _bad(str(error), "write --federate partner.example=bundle.pem, and --ca with a folder of your own", output)
+            bad_option(str(error), "write --federate partner.example=bundle.pem, and --ca with a folder of your own")
         return source if bundles or self.ca is not None else None
 
     def _agent(self, settings: Settings) -> SvidSource:
@@ -101,12 +66,12 @@ class Identities:
             return EmbeddedCa(settings.trust_domain)
         return stored_ca(Path(self.ca).expanduser(), settings.trust_domain)
 
-    def tokens(self, settings: Settings, output: str) -> TokenIdentity | None:
+    def tokens(self, settings: Settings) -> TokenIdentity | None:
         """Return whose tokens are believed; None where nobody's are."""
         if self.token_issuer is None and self.token_keys is None:
             return None
         if self.token_issuer is None or self.token_keys is None:
-            _bad("a token needs an issuer and its keys", "write --token-issuer URL --token-keys FILE", output)
+            bad_option("a token needs an issuer and its keys", "write --token-issuer URL --token-keys FILE")
         from eastgate.envoy.config.tokens import TokenIdentity
 
         try:
@@ -114,8 +79,30 @@ class Identities:
             issuer, domain = self.token_issuer, settings.trust_domain
             return TokenIdentity(issuer, keys, domain, self.token_audience, self.token_claim)
         except (OSError, ValueError) as error:
-            _bad(f"--token-keys: {error}", "give a file with a JSON Web Key Set", output)
+            bad_option(f"--token-keys: {error}", "give a file with a JSON Web Key Set")
 
 
-def _bad(message: str, way_out: str, output: str) -> NoReturn:
-    fail([Diagnostic(BAD_OPTION, message, None, way_out)], output)
+identity_options = record(
+    "identities",
+    Identities,
+    click.option(
+        "--ca",
+        type=click.Path(file_okay=False),
+        metavar="DIR",
+        help="Keep the certificate authority in this folder, so that a restart has the same root.",
+    ),
+    click.option("--spire", metavar="SOCKET", help="Take all certificates from the SPIRE agent at this socket."),
+    click.option(
+        "--federate",
+        multiple=True,
+        metavar="DOMAIN[=BUNDLE]",
+        help="Trust another trust domain: by its bundle (PEM or JWKS), or with a stand-in.",
+    ),
+    click.option("--by-address", is_flag=True, help="Know callers without a certificate by their address."),
+    click.option("--token-issuer", metavar="URL", help="Know callers without either by a token (JWT) of this issuer."),
+    click.option("--token-keys", type=click.Path(dir_okay=False), metavar="FILE", help="The issuer's keys (JWKS)."),
+    click.option("--token-audience", multiple=True, metavar="NAME", help="Whom a token must be meant for."),
+    click.option(
+        "--token-claim", default="sub", show_default=True, metavar="NAME", help="The claim that has the SPIFFE ID."
+    ),
+)

@@ -8,32 +8,21 @@ import click
 
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.options import exclude_option, follow_option
-from eastgate.cli.output import UNDECIDED, emit, fail, say
+from eastgate.cli.output import UNDECIDED, emit, fail, output_option, say
 
 
 @click.command(epilog="Exits with 0, or with 2 if a manifest cannot be read, or a pod cannot have a sidecar.")
-@click.option(
-    "-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or - ; may be repeated."
-)
+@click.option("-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or - .")
 @follow_option
 @exclude_option
-@click.option("--proxy-image", metavar="IMAGE", help="The image with Envoy.")
-@click.option("--redirect-image", metavar="IMAGE", help="The image with iptables; by default the same.")
+@click.option("--proxy-image", metavar="IMAGE", help="The image with Envoy and iptables.")
 @click.option("--control-plane", metavar="HOST:PORT", help="Where proxies reach the control plane.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["yaml", "json"]),
-    default="yaml",
-    show_default=True,
-    help="Format of the manifests.",
-)
+@output_option("yaml", "json", about="Format of the manifests.")
 def inject(
     files: tuple[str, ...],
     follow: bool,
     exclude: tuple[str, ...],
     proxy_image: str | None,
-    redirect_image: str | None,
     control_plane: str | None,
     output: str,
 ) -> None:
@@ -53,13 +42,12 @@ def inject(
     options = replace(
         options,
         proxy_image=proxy_image or options.proxy_image,
-        redirect_image=redirect_image or proxy_image or options.redirect_image,
         control_plane=control_plane_of(control_plane),
     )
     bounds = Bounds.of(files, follow=follow, exclude=exclude)
     reading = read(files, positioned=lambda *_: False, stdin=sys.stdin.buffer, bounds=bounds)
     if reading.reporter.errors:
-        fail(reading.reporter, output)
+        fail(reading.reporter)
     manifests, refused = [], False
     for document in reading.documents:
         named = printable(f"{document.kind} {document.name}")

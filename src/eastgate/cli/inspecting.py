@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from eastgate.authority.reading import ManifestError, read_documents
-from eastgate.cli.options import left_out, settings_from, with_default_namespace
-from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, fail, say, warn
-from eastgate.cli.progress import progress
-from eastgate.cli.unconsidered import handling_of
+from eastgate.authority.reading import ManifestError
+from eastgate.cli.options import Sources, cluster_options, left_out, source_options, strict_option
+from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, Decorator, fail, say, warn
 from eastgate.cluster.points import Point
 from eastgate.cluster.unread import Standing, standing
-from eastgate.reading.manifests import Bounds
 from eastgate.reports.cluster import Cluster
 
-namespace_option = click.option(
+_namespace = click.option(
     "-n",
     "--namespace",
     metavar="NS",
-    help="Show only this namespace. It is also the namespace of objects that do not name one. Default: all.",
+    help="Only this namespace; also that of objects without one. Default: all.",
 )
+
+
+def inspecting_options(*others: Decorator) -> Decorator:
+    """Add the options of a command that shows what there is."""
+    return source_options(*cluster_options, strict_option, *others, namespace=_namespace)
 
 
 def split_paths(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -42,31 +42,24 @@ def completeness(cluster: Cluster, points: Sequence[Point]) -> int:
     return PARTIAL if stands is Standing.PARTIAL else ALLOWED
 
 
-def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, object], output: str) -> Cluster:
+def cluster_from(sources: Sources) -> Cluster:
     """Read the manifests, or say everything that is wrong with them and exit."""
-    if not files:
-        raise click.UsageError("no manifests: give files or folders with -f, or --cluster")
-    config, pairs_given, exclude = options["config"], options["settings"], options["exclude"]
-    assert isinstance(pairs_given, tuple) and isinstance(exclude, tuple)  # noqa: S101, PT018 - click makes it so
-    namespace = options["namespace"]
-    pairs_given = with_default_namespace(pairs_given, namespace if isinstance(namespace, str) else None)
-    settings = settings_from(pairs_given, config if isinstance(config, str) else None, output)
-    with progress("reading manifests") as on_file:
-        bounds = Bounds.of(files, follow=bool(options["follow"]), exclude=exclude)
-        reading = read_documents(files, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
+    _ = sources.required_paths
+    settings = sources.settings()
+    reading = sources.documents(settings)
     try:
         cluster = Cluster.of(
             reading.documents,
             settings,
             reading.reporter,
             reading.twice,
-            strict=bool(options["strict"]),
-            unread=handling_of(options["unread"]),
-            verbose=bool(options["verbose"]),
+            strict=sources.strict,
+            unread=sources.unread,
+            verbose=sources.verbose,
         )
     except ManifestError:
-        fail(reading.reporter, output)
-    if options["verbose"]:
+        fail(reading.reporter)
+    if sources.verbose:
         summary = f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies"
         say(summary + left_out(reading.excluded), err=True)
     authority = cluster.authority

@@ -11,16 +11,13 @@ from pathlib import Path
 import click
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.reading import Manifests, read_manifests
+from eastgate.authority.reading import Manifests
 from eastgate.basics.diagnostics import Severity, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
-from eastgate.cli.options import ignores_from, left_out, manifest_options, reading_arguments, settings_from
-from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say
-from eastgate.cli.progress import progress
-from eastgate.cli.unconsidered import handling_of, unread_option
+from eastgate.cli.options import Sources, cluster_options, ignores_from, left_out, more_files, source_options
+from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_option, say
 from eastgate.cluster.unread.codes import UNREAD_POLICY
-from eastgate.reading.manifests import Bounds
 from eastgate.reports.lint import Finding
 from eastgate.reports.lint import lint as find
 from eastgate.reports.lint.baseline import Baseline, BaselineComparison, BaselineError, read_baseline
@@ -42,14 +39,9 @@ _EXIT = (
 
 
 @click.command(epilog=_EXIT)
-@manifest_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "sarif", "github"]),
-    default="text",
-    show_default=True,
-    help="Form of the findings; github is for annotations of a workflow.",
+@source_options(more_files, *cluster_options)
+@output_option(
+    "text", "json", "sarif", "github", about="Form of the findings; github is for annotations of a workflow."
 )
 @click.option(
     "--fail-on",
@@ -71,23 +63,15 @@ _EXIT = (
     help="Write all findings into a baseline, and exit with 0.",
 )
 @click.option("--explain", metavar="CODE", help="Say what a code means, with an example, and do nothing else.")
-@unread_option
-@click.option("--select", multiple=True, metavar="CODE", help="Only codes that begin so; may be repeated.")
-@click.option("--ignore", multiple=True, metavar="CODE", help="No codes that begin so; may be repeated.")
+@click.option("--select", multiple=True, metavar="CODE", help="Only codes that begin so.")
+@click.option("--ignore", multiple=True, metavar="CODE", help="No codes that begin so.")
 def lint(
-    files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    settings: tuple[str, ...],
-    config: str | None,
-    follow: bool,
-    exclude: tuple[str, ...],
-    verbose: bool,
+    sources: Sources,
     output: str,
     fail_on: str,
     baseline: str | None,
     write_baseline: str | None,
     explain: str | None,
-    unread: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
 ) -> None:
@@ -98,24 +82,18 @@ def lint(
     if explain is not None:
         _explain(explain)
         return
-    paths = (*files, *more_files)
-    if not paths:
-        raise click.UsageError("no manifests: give files or folders with -f, or --cluster")
+    _ = sources.required_paths
     chosen, dropped = _prefixes(select, "--select"), _prefixes(ignore, "--ignore")
     accepted = _read_baseline(baseline) if baseline is not None else None
-    rules = settings_from(settings, config, "json" if output == "json" else "text")
-    ignores = ignores_from(config, "json" if output == "json" else "text")
-    with progress("reading manifests") as on_file:
-        bounds = Bounds.of(paths, follow=follow, exclude=exclude)
-        manifests = read_manifests(paths, rules, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
-    if verbose:
+    settings = sources.settings()
+    ignores = ignores_from(sources.config)
+    manifests = sources.manifests(settings)
+    if sources.verbose:
         say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
     if manifests.reporter.errors:
         _emit(_Shown(_read_only(manifests), manifests.excluded), output)
         sys.exit(UNDECIDED)
-    source = reading_arguments(paths, settings, config, follow=follow, exclude=exclude)
-    source += ("--unread", unread) if unread is not None else ()
-    findings = find(Authority(manifests, rules, unread=handling_of(unread)), manifests, source, ignores)
+    findings = find(Authority(manifests, settings, unread=sources.unread), manifests, sources.arguments(), ignores)
     shown = [
         finding
         for finding in findings
@@ -126,7 +104,7 @@ def lint(
         _write_baseline(write_baseline, shown)
         return
     comparison = BaselineComparison.of(shown, accepted) if accepted is not None else None
-    _emit(_Shown(shown, manifests.excluded, comparison, baseline, each=verbose), output)
+    _emit(_Shown(shown, manifests.excluded, comparison, baseline, each=sources.verbose), output)
     if any(finding.code is UNREAD_POLICY for finding in shown):
         sys.exit(UNDECIDED)
     counting = shown if comparison is None else comparison.new

@@ -1,121 +1,179 @@
-"""Options that several commands share, and what they mean."""
+"""Options that several commands share. A command gets each group of them as one record."""
 
 from __future__ import annotations
 
 import functools
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.config import LintIgnore, read_config, read_ignores
-from eastgate.authority.questions import Question, QuestionError
-from eastgate.authority.reading import DocumentSource, ManifestError, read_manifests
+from eastgate.authority.reading import DocumentSource, ManifestError, Manifests, read_documents, read_manifests
 from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.printable import printable
-from eastgate.cli import complete
-from eastgate.cli.output import fail, say
+from eastgate.basics.records import dataclass
+from eastgate.cli.output import Decorator, fail, say
 from eastgate.cli.progress import progress
-from eastgate.cluster.ends import Destination, Source, parse_destination, parse_source
 from eastgate.cluster.unread import Handling, describe_unread
-from eastgate.reading.manifests import Bounds, Kustomized
+from eastgate.reading.manifests import Bounds, Kustomized, ReadResult
 from eastgate.settings import BAD_SETTING, Settings, SettingsError, Sidecars
 
 if TYPE_CHECKING:
     from eastgate.reading.jwt import KeySource
 
-F = TypeVar("F", bound=Callable[..., object])
-
 BAD_OPTION = Code("EG0002", "option not understood", "An option of the form key=value has another form.")
-
-
-def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
-    def decorate(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-_MORE_FILES = click.argument("more_files", nargs=-1, metavar="[PATH]...", type=click.Path(allow_dash=True))
-
-
-def file_options(command: F) -> F:
-    """Add the options for manifests in files that are followed as they are saved, also without -f."""
-    return _reading_options(_namespace(_kustomizations(_MORE_FILES(command))))
-
-
-def manifest_options(command: F) -> F:
-    """Add the options for manifests, also without -f, and for reading them."""
-    return reading_options(_MORE_FILES(command))
-
-
-follow_option = click.option(
-    "--follow", is_flag=True, help="Follow symbolic links, and paths in tables, that lead out of the given folders."
-)
-
-
-exclude_option = click.option(
-    "--exclude",
-    multiple=True,
-    metavar="PATTERN",
-    help="Skip files that match, as in a .gitignore file. May be repeated.",
-)
-
-
-def reading_options(command: F) -> F:
-    """Add the options for manifests, and for reading them."""
-    return _reading_options(_cluster(_namespace(_kustomizations(command))))
-
-
-def inspecting_options(command: F) -> F:
-    """Return the same without `-n`, which means more to the command."""
-    return _reading_options(_cluster(_kustomizations(command)))
-
-
-def _cluster(command: F) -> F:
-    """Read `--cluster` as a path."""
-
-    @functools.wraps(command)
-    def with_cluster(
-        *arguments: object,
-        files: tuple[object, ...],
-        cluster: bool,
-        kubeconfig: str | None,
-        context: str | None,
-        namespace: str | None,
-        settings: tuple[str, ...],
-        **options: object,
-    ) -> object:
-        path = cluster_path(cluster, kubeconfig, context, namespace)
-        if path is not None:
-            files, settings = (*files, path), (SEEN_SIDECARS, *settings)
-        return command(*arguments, files=files, namespace=namespace, settings=settings, **options)
-
-    return cluster_options(cast("F", with_cluster))
-
 
 SEEN_SIDECARS = f"sidecars={Sidecars.ACTUAL}"
 """What is known of the pods of a cluster, and of no manifest: which of them have a proxy."""
 
 
-def cluster_options(command: F) -> F:
-    """Add the options that name a cluster."""
-    return _all(
-        click.option(
-            "--cluster",
-            is_flag=True,
-            help="Read the objects of a cluster instead of manifests; by default of the current context.",
-        ),
-        click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="Kubeconfig of the cluster."),
-        click.option("--context", metavar="NAME", help="Context of the kubeconfig."),
-    )(command)
+def record(parameter: str, make: Callable[..., object], *options: Decorator) -> Decorator:
+    """Add options to a command. The command gets what `make` returns for their values, as one parameter."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def with_record(*arguments: object, **values: Any) -> object:
+            own = {name: values.pop(name) for name in names}
+            return command(*arguments, **{parameter: make(**own)}, **values)
+
+        parameters: list[click.Parameter] = with_record.__dict__.setdefault("__click_params__", [])
+        known = len(parameters)
+        for option in reversed(options):
+            option(with_record)
+        names = [str(each.name) for each in parameters[known:]]
+        return with_record
+
+    return decorate
+
+
+# Manifests, clusters and settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """The manifests or the cluster that a command reads, and how it reads them.
+
+    `named` are paths of options, and `more` those without an option. `values` are settings as `--set` has them.
+    """
+
+    named: tuple[str | os.PathLike[str], ...] = ()
+    more: tuple[str, ...] = ()
+    namespace: str | None = None
+    values: tuple[str, ...] = ()
+    config: str | None = None
+    follow: bool = False
+    exclude: tuple[str, ...] = ()
+    verbose: bool = False
+    strict: bool = False
+    unread: Handling = Handling.BY_KIND
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        files: tuple[str, ...],
+        kustomize: tuple[str, ...] = (),
+        more_files: tuple[str, ...] = (),
+        cluster: bool = False,
+        kubeconfig: str | None = None,
+        context: str | None = None,
+        settings: tuple[str, ...] = (),
+        namespace: str | None = None,
+        unread: str | None = None,
+        **others: Any,
+    ) -> Sources:
+        """Return what the options of a command name: `-k` and `--cluster` are paths, `-n` is a setting."""
+        live = cluster_path(cluster, kubeconfig, context, namespace)
+        return cls(
+            named=(*files, *map(Kustomized, kustomize), *(() if live is None else (live,))),
+            more=more_files,
+            namespace=namespace,
+            values=(
+                *(() if live is None else (SEEN_SIDECARS,)),
+                *settings,
+                *(() if namespace is None else (f"namespace={namespace}",)),
+            ),
+            unread=handling_of(unread),
+            **others,
+        )
+
+    @property
+    def paths(self) -> tuple[str | os.PathLike[str], ...]:
+        """Return all paths: those of options, then the others."""
+        return (*self.named, *self.more)
+
+    @property
+    def required_paths(self) -> tuple[str | os.PathLike[str], ...]:
+        """Return all paths. Without any, the command is used wrongly."""
+        if not self.paths:
+            raise click.UsageError("no manifests: give files or folders with -f, or --cluster")
+        return self.paths
+
+    @property
+    def bounds(self) -> Bounds:
+        """Return which files of the paths are read."""
+        return Bounds.of(self.paths, follow=self.follow, exclude=self.exclude)
+
+    def of_paths(self, *paths: str | os.PathLike[str]) -> Sources:
+        """Return the same way of reading, for other paths."""
+        return replace(self, named=paths, more=())
+
+    def settings(self) -> Settings:
+        """Return the settings: the file's, and over them those of the command line."""
+        return settings_from(self.values, self.config)
+
+    def manifests(self, settings: Settings) -> Manifests:
+        """Read the manifests. What is wrong with them is in the result."""
+        with progress("reading manifests") as on_file:
+            return read_manifests(self.paths, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=self.bounds)
+
+    def documents(self, settings: Settings) -> ReadResult:
+        """Read the documents as they were written. What is wrong with them is in the result."""
+        with progress("reading manifests") as on_file:
+            return read_documents(self.paths, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=self.bounds)
+
+    def authority(self, settings: Settings, keys: KeySource | None = None) -> Authority:
+        """Read the manifests, or print everything that is wrong with them and exit."""
+        _ = self.required_paths
+        manifests = self.manifests(settings)
+        if self.verbose:
+            say(
+                f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies; "
+                f"left aside {manifests.unused} of kinds that are not used" + left_out(manifests.excluded),
+                err=True,
+            )
+            for line in describe_unread(manifests.unread.objects):
+                say(printable(line), err=True)
+        try:
+            return Authority(manifests, settings, keys, strict=self.strict, unread=self.unread)
+        except ManifestError:
+            fail(manifests.reporter)
+
+    def arguments(self, paths: Iterable[object] | None = None) -> tuple[str, ...]:
+        """Return the arguments by which another command reads the same, so that a command in output can be pasted."""
+        arguments: list[str] = []
+        for path in self.paths if paths is None else paths:
+            match path:
+                case DocumentSource():
+                    arguments += path.arguments
+                case Kustomized():
+                    arguments += ["-k", os.fspath(path)]
+                case _:
+                    arguments += ["-f", str(path)]
+        for value in self.values:
+            arguments += ["--set", value] if value != SEEN_SIDECARS else []
+        arguments += ["--config", self.config] if self.config is not None else []
+        arguments += ["--follow"] if self.follow else []
+        for pattern in self.exclude:
+            arguments += ["--exclude", pattern]
+        arguments += ["--unread", self.unread.value] if self.unread is not Handling.BY_KIND else []
+        return tuple(arguments)
 
 
 def cluster_path(
@@ -129,300 +187,145 @@ def cluster_path(
     return ClusterPath(kubeconfig, context, namespace)
 
 
-def cluster_arguments(paths: Iterable[object]) -> tuple[str, ...]:
-    """Return the arguments by which another command reads the cluster among paths; none where there is none."""
-    return next((path.arguments for path in paths if isinstance(path, DocumentSource)), ())
+more_files = click.argument("more_files", nargs=-1, metavar="[PATH]...", type=click.Path(allow_dash=True))
 
+cluster_options = (
+    click.option(
+        "--cluster",
+        is_flag=True,
+        help="Read a cluster instead of manifests.",
+    ),
+    click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="Kubeconfig of the cluster."),
+    click.option("--context", metavar="NAME", help="Its context, if not the current one."),
+)
 
-def reading_arguments(
-    paths: Iterable[object],
-    settings: Sequence[str] = (),
-    config: str | None = None,
-    *,
-    follow: bool = False,
-    exclude: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """Return the arguments by which another command reads the same, so that a command in output can be pasted."""
-    arguments: list[str] = []
-    for path in paths:
-        match path:
-            case DocumentSource():
-                arguments += path.arguments
-            case Kustomized():
-                arguments += ["-k", os.fspath(path)]
-            case _:
-                arguments += ["-f", str(path)]
-    for setting in settings:
-        arguments += ["--set", setting] if setting != SEEN_SIDECARS else []
-    arguments += ["--config", config] if config is not None else []
-    arguments += ["--follow"] if follow else []
-    for pattern in exclude:
-        arguments += ["--exclude", pattern]
-    return tuple(arguments)
+default_namespace = click.option("-n", "--namespace", metavar="NS", help="Namespace of objects without one.")
 
-
-def _namespace(command: F) -> F:
-    """Read `-n NS` as `--set namespace=NS`."""
-
-    @functools.wraps(command)
-    def with_namespace(
-        *arguments: object, namespace: str | None, settings: tuple[str, ...], **options: object
-    ) -> object:
-        return command(*arguments, settings=with_default_namespace(settings, namespace), **options)
-
-    option = click.option(
-        "-n", "--namespace", metavar="NS", help="Namespace of objects that do not name one. Default: `default`."
-    )
-    return cast("F", option(with_namespace))
-
-
-def with_default_namespace(settings: tuple[str, ...], namespace: str | None) -> tuple[str, ...]:
-    """Return the settings of the command line, with the namespace of `-n`."""
-    return settings if namespace is None else (*settings, f"namespace={namespace}")
-
-
-def _kustomizations(command: F) -> F:
-    """Read `-k DIR` as a path that is rendered."""
-
-    @functools.wraps(command)
-    def with_kustomizations(
-        *arguments: object, files: tuple[str, ...], kustomize: tuple[str, ...], **options: object
-    ) -> object:
-        return command(*arguments, files=(*files, *map(Kustomized, kustomize)), **options)
-
-    option = click.option(
-        "-k",
-        "--kustomize",
+settings_options = (
+    click.option(
+        "--set",
+        "settings",
         multiple=True,
-        metavar="DIR",
-        type=click.Path(),
-        help="Folder with a kustomization, which kustomize or kubectl renders. May be repeated.",
-    )
-    return cast("F", option(with_kustomizations))
+        metavar="NAME=VALUE",
+        help="Setting, such as denyOnly=allow.",
+    ),
+    click.option(
+        "--config",
+        type=click.Path(dir_okay=False),
+        help="File with settings. Default: eastgate.yaml",
+    ),
+)
 
+follow_option = click.option("--follow", is_flag=True, help="Follow links and paths out of the folders.")
 
-def _reading_options(command: F) -> F:
-    return _all(
-        click.option(
-            "-f",
-            "--filename",
-            "files",
-            multiple=True,
-            metavar="PATH",
-            type=click.Path(allow_dash=True),
-            help="File, folder or - (standard input). May be repeated.",
-        ),
-        click.option(
-            "--set",
-            "settings",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Setting, such as denyOnly=allow. May be repeated.",
-        ),
-        click.option(
-            "--config",
-            type=click.Path(dir_okay=False),
-            help="File with settings. Default: eastgate.yaml in the current folder, if it exists.",
-        ),
-        follow_option,
-        exclude_option,
-        click.option("-v", "--verbose", is_flag=True, help="Also print what was read and what was skipped."),
-    )(command)
-
+exclude_option = click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Skip files, by a pattern as in .gitignore.",
+)
 
 # One option for whoever wants no answer where there is any doubt, whatever the doubt is about. What it means for a
 # question: names and methods that are probably misspelt (warnings otherwise) are errors.
 strict_option = click.option(
     "--strict",
     is_flag=True,
-    help="Stop at every error, also in a policy that is not about the question, and treat probable typos as errors.",
+    help="Stop at any error, and at probable typos.",
+)
+
+unread_option = click.option(
+    "--unread",
+    type=click.Choice([each.value for each in Handling if each is not Handling.BY_KIND]),
+    help="How to treat policies that Eastgate cannot read. Default: warn, or error if they may be about anything.",
 )
 
 jwks_option = click.option(
     "--jwks",
     multiple=True,
     metavar="ISSUER=FILE",
-    help="File with the keys of a token issuer, which is then not asked. May be repeated.",
-)
-
-output_option = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format of the answer.",
+    help="Keys of a token issuer, which is then not asked.",
 )
 
 
-def question_options(command: F) -> F:
-    """Add the options of a question: from where, to where, and with what."""
-    return _all(
-        click.option(
-            "--from",
-            "source",
-            required=True,
-            metavar="SRC",
-            shell_complete=complete.sources,
-            help="sa:NS/NAME, pod:NS/NAME, spiffe://.., id:DNS-NAME, ip:ADDRESS or anonymous.",
-        ),
-        click.option(
-            "--to",
-            required=True,
-            metavar="DST",
-            shell_complete=complete.destinations,
-            help="pod:NS/NAME, service:NS/NAME, gateway:NS/NAME, route:NS/NAME, backend:NS/NAME, authconfig:NS/NAME, "
-            "host:NAME or ip:ADDRESS.",
-        ),
-        click.option("--port", metavar="PORT", help="Destination port: its number, or its name."),
-        click.option("--method", help="HTTP method."),
-        click.option("--path", help="HTTP path."),
-        click.option("--host", help="HTTP host."),
-        click.option("--sni", help="TLS server name."),
-        click.option("--header", "headers", multiple=True, metavar="K=V", help="Header. May be repeated."),
-        click.option("--http-protocol", metavar="HTTP/1.1|HTTP/2|..", help="Version of HTTP. Default: HTTP/1.1."),
-        click.option("--source-ip", help="Address of the caller."),
-        click.option("--protocol", type=click.Choice(["tcp", "udp", "sctp"]), help="Transport protocol. Default: tcp."),
-        click.option(
-            "--forwarded-for", metavar="ADDRESS", help="Address of the client, as proxies in front report it."
-        ),
-        click.option("--plaintext", is_flag=True, help="The connection has no mTLS: the caller has no identity."),
-        click.option(
-            "--claim", "claims", multiple=True, metavar="K=V", help="Claim of the verified token. May be repeated."
-        ),
-        click.option("--no-token", is_flag=True, help="The request has no token."),
-        click.option("--token", metavar="TOKEN|@FILE", help="Token, which the keys of its issuer verify."),
-        jwks_option,
-        click.option(
-            "--client-certificate",
-            type=click.Path(exists=True, dir_okay=False),
-            metavar="FILE",
-            help="Certificate of the client, in PEM.",
-        ),
-        click.option("--mcp-method", help="MCP method."),
-        click.option("--tool", help="MCP tool."),
-        click.option(
-            "--external-auth",
-            multiple=True,
-            metavar="SVC.NS:PORT=allow|deny|error",
-            help="Answer of an external authorizer. May be repeated.",
-        ),
-    )(command)
+def handling_of(unread: str | None) -> Handling:
+    """Read the value of `--unread`."""
+    return Handling.BY_KIND if unread is None else Handling(unread)
 
 
-def pairs(values: Sequence[str], option: str, output: str) -> dict[str, str]:
+_READING = (
+    click.option(
+        "-f",
+        "--filename",
+        "files",
+        multiple=True,
+        metavar="PATH",
+        type=click.Path(allow_dash=True),
+        help="File, folder or - (standard input).",
+    ),
+    click.option(
+        "-k",
+        "--kustomize",
+        multiple=True,
+        metavar="DIR",
+        type=click.Path(),
+        help="Folder that kustomize or kubectl renders.",
+    ),
+    *settings_options,
+    follow_option,
+    exclude_option,
+    click.option("-v", "--verbose", is_flag=True, help="Also print what was read and skipped."),
+    unread_option,
+)
+
+
+def source_options(*others: Decorator, namespace: Decorator = default_namespace) -> Decorator:
+    """Add the options for manifests and how to read them, and `others`, as the record `sources`."""
+    return record("sources", Sources.of, *_READING, namespace, *others)
+
+
+def pairs(values: Sequence[str], option: str) -> dict[str, str]:
     """Read options of the form key=value."""
     parsed = {}
     for text in values:
         key, equals, value = text.partition("=")
         if not key or not equals:
-            fail([Diagnostic(BAD_OPTION, f"`{text}` is not key=value", None, f"write {option} key=value")], output)
+            bad_option(f"`{text}` is not key=value", f"write {option} key=value")
         parsed[key] = value
     return parsed
 
 
-def headers_from(values: Sequence[str], output: str) -> dict[str, list[str]] | None:
-    """Return all values of each header that `--header` gives; None where it gives none."""
-    headers: dict[str, list[str]] = {}
-    for header in values:
-        for name, value in pairs([header], "--header", output).items():
-            headers.setdefault(name, []).append(value)
-    return headers or None
-
-
-def settings_from(values: Sequence[str], config: str | None, output: str) -> Settings:
+def settings_from(settings: Sequence[str], config: str | None) -> Settings:
     """Return the settings: the file's, and over them those of the command line."""
     path = Path(config) if config else Path("eastgate.yaml")
     try:
         base = read_config(path, explicit=bool(config)) if config or os.path.lexists(path) else Settings()
-        return Settings.from_mapping(pairs(values, "--set", output), base)
+        return Settings.from_mapping(pairs(settings, "--set"), base)
     except ManifestError as error:
-        fail(error.diagnostics, output)
+        fail(error.diagnostics)
     except SettingsError as error:
-        fail([Diagnostic(BAD_SETTING, str(error))], output)
+        fail([Diagnostic(BAD_SETTING, str(error))])
 
 
-def ignores_from(config: str | None, output: str) -> tuple[LintIgnore, ...]:
+def ignores_from(config: str | None) -> tuple[LintIgnore, ...]:
     """Return the findings of lint that the project's file ignores."""
     path = Path(config) if config else Path("eastgate.yaml")
     try:
         return read_ignores(path, explicit=bool(config)) if config or os.path.lexists(path) else ()
     except ManifestError as error:
-        fail(error.diagnostics, output)
+        fail(error.diagnostics)
 
 
-def _claim(value: str) -> object:
-    """Read a claim as it is written; lists and objects are JSON."""
-    if value.startswith(("[", "{")):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
-
-
-def _token(value: str | None, output: str) -> str | None:
-    """Read a token, or `@` and a file that holds it, which keeps it out of the list of processes."""
-    if value is None or not value.startswith("@"):
-        return value
-    try:
-        return Path(value[1:]).read_text("utf-8").strip()
-    except (OSError, ValueError):
-        fail([Diagnostic(BAD_OPTION, f"cannot read the token from `{value[1:]}`")], output)
-
-
-def _file(path: str | None) -> str | None:
-    return Path(path).read_text("utf-8", "replace") if path is not None else None
-
-
-def keys_from(options: dict[str, object], output: str) -> KeySource | None:
-    """Return the keys of token issuers: those given, and where there is a token, those that issuers publish."""
-    values = options["jwks"]
-    given = tuple(str(value) for value in values) if isinstance(values, tuple) else ()
-    return issuer_keys(given, output) if given or options["token"] is not None else None
-
-
-def issuer_keys(given: Sequence[str], output: str) -> KeySource:
+def issuer_keys(given: Sequence[str]) -> KeySource:
     """Return the keys of token issuers: those given as ISSUER=FILE or, where none are, those that issuers publish."""
     from eastgate.reading.jwt import DiscoveredKeys, KnownKeys  # few commands need it
 
-    files = pairs(list(given), "--jwks", output)
+    files = pairs(given, "--jwks")
     try:
         return (
             KnownKeys.from_files({issuer: Path(file) for issuer, file in files.items()}) if files else DiscoveredKeys()
         )
     except ValueError as error:
-        fail([Diagnostic(BAD_OPTION, str(error), None, "write --jwks <issuer URL>=<file with its JWKS>")], output)
-
-
-def load_authority(
-    files: Sequence[str | os.PathLike[str]],
-    settings: Settings,
-    output: str,
-    *,
-    bounds: Bounds,
-    verbose: bool = False,
-    keys: KeySource | None = None,
-    strict: bool = False,
-    unread: Handling = Handling.BY_KIND,
-) -> Authority:
-    """Read the manifests, or say everything that is wrong with them and exit."""
-    if not files:
-        raise click.UsageError("no manifests: give files or folders with -f, or --cluster")
-    with progress("reading manifests") as on_file:
-        manifests = read_manifests(files, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
-    if verbose:
-        say(
-            f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies; "
-            f"left aside {manifests.unused} of kinds that are not used" + left_out(manifests.excluded),
-            err=True,
-        )
-        for line in describe_unread(manifests.unread.objects):
-            say(printable(line), err=True)
-    try:
-        return Authority(manifests, settings, keys, strict=strict, unread=unread)
-    except ManifestError:
-        fail(manifests.reporter, output)
+        bad_option(str(error), "write --jwks <issuer URL>=<file with its JWKS>")
 
 
 def left_out(files: int) -> str:
@@ -430,62 +333,6 @@ def left_out(files: int) -> str:
     return f"; left out {files} file{'' if files == 1 else 's'}" if files else ""
 
 
-def _port(text: str | None) -> int | None:
-    """Return the number of a port; None for a name, which only the destination knows."""
-    try:
-        return None if text is None else int(text)
-    except ValueError:
-        return None
-
-
-def _ends(options: dict[str, object], settings: Settings, output: str) -> tuple[Source, Destination]:
-    given = options["settings"]
-    is_given = isinstance(given, tuple) and any(str(value).startswith("namespace=") for value in given)
-    try:
-        return (
-            parse_source(str(options["source"]), settings.namespace, is_given=is_given),
-            parse_destination(str(options["to"]), settings.namespace),
-        )
-    except QuestionError as error:
-        fail(error.diagnostics, output)
-
-
-def question_from(options: dict[str, object], settings: Settings, output: str) -> Question:
-    """Return the question that the options of a command ask, or say what is wrong with its ends and exit."""
-
-    def text(name: str) -> str | None:
-        value = options[name]
-        return value if isinstance(value, str) else None
-
-    def mapping(name: str, option: str) -> dict[str, str]:
-        value = options[name]
-        return pairs([str(pair) for pair in value], option, output) if isinstance(value, tuple) else {}
-
-    port = text("port")
-    answers = mapping("external_auth", "--external-auth")
-    for authorizer, answer in answers.items():
-        if answer not in ("allow", "deny", "error"):
-            message = f"`{answer}` is not what an authorizer answers"
-            way_out = f"write allow, deny or error: --external-auth {authorizer}=allow"
-            fail([Diagnostic(BAD_OPTION, message, None, way_out)], output)
-    return Question(
-        *_ends(options, settings, output),
-        port=_port(port),
-        method=text("method"),
-        path=text("path"),
-        host=text("host"),
-        sni=text("sni"),
-        headers=headers_from(headers, output) if isinstance(headers := options["headers"], tuple) else None,
-        mcp_method=text("mcp_method"),
-        tool=text("tool"),
-        source_ip=text("source_ip"),
-        protocol=text("protocol"),
-        forwarded_for=text("forwarded_for"),
-        plaintext=options["plaintext"] is True,
-        http_protocol=text("http_protocol"),
-        claims={name: _claim(value) for name, value in mapping("claims", "--claim").items()} or None,
-        token=_token(text("token"), output),
-        no_token=options["no_token"] is True,
-        certificate=_file(text("client_certificate")),
-        external_auth=answers,
-    )
+def bad_option(message: str, way_out: str | None = None) -> NoReturn:
+    """Print what is wrong with an option, and exit."""
+    fail([Diagnostic(BAD_OPTION, message, None, way_out)])

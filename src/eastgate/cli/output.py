@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
-from typing import NoReturn, TextIO
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn, TextIO, TypeAlias
 
 import click
 
 from eastgate.basics.diagnostics import Diagnostic, Severity, render_all
 from eastgate.basics.diagnostics.printable import composed, json_text
 
-__all__ = [
-    *("ALLOWED", "DENIED", "PARTIAL", "UNDECIDED"),
-    *("colored", "emit", "emit_json", "fail", "say", "terminal_width", "warn"),
-]
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Adds options to a command."""
 
 ALLOWED, DENIED, UNDECIDED, PARTIAL = 0, 1, 2, 3
+
+
+def output_option(*forms: str, about: str) -> Decorator:
+    """Add `-o`. The first form is the default."""
+    return click.option("-o", "--output", type=click.Choice(forms), default=forms[0], show_default=True, help=about)
 
 
 def colored(stream: TextIO | None = None) -> bool:
@@ -56,8 +59,10 @@ def warn(diagnostics: Iterable[Diagnostic]) -> None:
         say(render_all(shown, color=colored(sys.stderr)) + "\n", err=True)
 
 
-def fail(diagnostics: Iterable[Diagnostic], output: str) -> NoReturn:
-    """Say what is wrong, file by file and line by line, and exit with the status for “could not decide”."""
+def fail(diagnostics: Iterable[Diagnostic]) -> NoReturn:
+    """Say what is wrong, in the form of `-o`, and exit with the status for “could not decide”."""
+    context = click.get_current_context(silent=True)
+    output = context.params.get("output") if context is not None else None
     ordered = sorted(diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column) if d.span else ("", 0, 0))
     errors = sum(1 for d in ordered if d.is_error)
     if output == "json":

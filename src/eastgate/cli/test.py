@@ -7,83 +7,99 @@ from pathlib import Path
 
 import click
 
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.records import dataclass
 from eastgate.cli.options import (
     SEEN_SIDECARS,
     cluster_options,
     cluster_path,
     follow_option,
+    handling_of,
+    record,
     settings_from,
     strict_option,
+    unread_option,
 )
-from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say, warn
+from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_option, say, warn
 from eastgate.cli.progress import progress
-from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.reports.tables import read_tables, run_tables
+from eastgate.reports.tables.model import Table
 from eastgate.reports.tables.report import junit, text, to_json
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tables:
+    """The tables that are read, and the cluster that they may be about."""
+
+    paths: tuple[str, ...]
+    files: tuple[str, ...]
+    config: str | None
+    cluster: bool
+    kubeconfig: str | None
+    context: str | None
+    namespace: str | None
+    follow: bool
+    unread: str | None
+
+    def read(self) -> tuple[list[Table], Reporter]:
+        """Return the tables, and what is wrong with files of tables."""
+        paths = (*self.files, *self.paths)
+        if not paths:
+            raise click.UsageError("no tables: give files or folders")
+        live = cluster_path(self.cluster, self.kubeconfig, self.context, self.namespace)
+        settings = settings_from(() if live is None else (SEEN_SIDECARS,), self.config)
+        return read_tables(paths, settings, follow=self.follow, unread=handling_of(self.unread), cluster=live)
+
+
+_tables = record(
+    "tables",
+    _Tables,
+    click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path()),
+    click.option(
+        "-f",
+        "--filename",
+        "files",
+        multiple=True,
+        metavar="PATH",
+        type=click.Path(),
+        help="File or folder with tables and invariants; the same as PATH.",
+    ),
+    click.option(
+        "--config", type=click.Path(dir_okay=False), help="File with settings. The settings of a table override them."
+    ),
+    *cluster_options,
+    click.option("-n", "--namespace", metavar="NS", help="With --cluster: read only this namespace."),
+    follow_option,
+    unread_option,
+)
+
+
 @click.command(epilog="Exits with 0 if all pass, 1 if any fails (or coverage is too low), 2 if a table cannot be read.")
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    multiple=True,
-    metavar="PATH",
-    type=click.Path(),
-    help="File or folder with tables and invariants; the same as PATH. May be repeated.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "junit"]),
-    default="text",
-    show_default=True,
-    help="Format of the results.",
-)
+@_tables
+@output_option("text", "json", "junit", about="Format of the results.")
 @click.option("--junit", "junit_file", type=click.Path(dir_okay=False), help="Also write JUnit XML to this file.")
 @click.option("--coverage", is_flag=True, help="List the rules that no case exercises.")
 @click.option(
     "--fail-under", type=click.FloatRange(0, 100), help="Fail if the cases exercise fewer percent of the rules."
 )
-@click.option(
-    "--config", type=click.Path(dir_okay=False), help="File with settings. The settings of a table override them."
-)
-@cluster_options
-@click.option("-n", "--namespace", metavar="NS", help="With --cluster: read only this namespace.")
-@follow_option
 @strict_option
-@unread_option
 @click.option("-v", "--verbose", is_flag=True, help="Show passing cases too.")
 def test(
-    paths: tuple[str, ...],
-    files: tuple[str, ...],
+    tables: _Tables,
     output: str,
     junit_file: str | None,
     coverage: bool,
     fail_under: float | None,
-    config: str | None,
-    cluster: bool,
-    kubeconfig: str | None,
-    context: str | None,
-    namespace: str | None,
-    follow: bool,
     strict: bool,
-    unread: str | None,
     verbose: bool,
 ) -> None:
     """Run decision tables and invariants.
 
     PATH... are files, or folders with files, that contain DecisionTest and Invariant documents.
     """
-    paths = (*files, *paths)
-    if not paths:
-        raise click.UsageError("no tables: give files or folders")
-    live = cluster_path(cluster, kubeconfig, context, namespace)
-    settings = settings_from(() if live is None else (SEEN_SIDECARS,), config, "json" if output == "json" else "text")
-    tables, reporter = read_tables(paths, settings, follow=follow, unread=handling_of(unread), cluster=live)
+    documents, reporter = tables.read()
     with progress("deciding") as on_case:
-        run = run_tables(tables, coverage=coverage or fail_under is not None, strict=strict, on_case=on_case)
+        run = run_tables(documents, coverage=coverage or fail_under is not None, strict=strict, on_case=on_case)
     run.diagnostics[:0] = reporter.diagnostics
     warn(run.diagnostics)
     if junit_file is not None:

@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import click
-
 from eastgate.authority.decisions import Decision
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say
 from eastgate.cluster.unread import Handling, Standing, Unconsidered, describe_unconsidered, standing
-
-unread_option = click.option(
-    "--unread",
-    type=click.Choice(["error", "warn", "ignore"]),
-    help="How to treat policies that Eastgate cannot read: `error` (exit status 2), `warn` (3) or `ignore`. "
-    "Default: `error` if it is unknown what they are about, otherwise `warn`.",
-)
-
-
-def handling_of(value: object) -> Handling:
-    """Read the value of `--unread`."""
-    return Handling.BY_KIND if value is None else Handling(str(value))
 
 
 def status_of(decision: Decision, handling: Handling) -> int:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -15,16 +15,15 @@ from eastgate.basics.diagnostics.printable import json_text
 from eastgate.basics.regexes import regex
 from eastgate.cli.identities import Identities, identity_options
 from eastgate.cli.options import (
-    BAD_OPTION,
-    file_options,
+    Sources,
+    bad_option,
     issuer_keys,
     jwks_option,
-    output_option,
-    settings_from,
+    more_files,
+    source_options,
     strict_option,
 )
-from eastgate.cli.output import UNDECIDED, colored, emit, fail, say, warn
-from eastgate.cli.unconsidered import handling_of, unread_option
+from eastgate.cli.output import UNDECIDED, colored, emit, output_option, say, warn
 
 if TYPE_CHECKING:
     from eastgate.envoy.config.clusters import SocketAddress
@@ -40,81 +39,68 @@ _WORKLOAD = regex(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
 
 
 @click.command(epilog=_EPILOG)
-@file_options
+@source_options(more_files, strict_option)
 @click.option("--name", default="default", show_default=True, help="Name of the mesh, for `call` and `why`.")
 @click.option(
     "--app",
     "apps",
     multiple=True,
     metavar="NS/NAME[:PORT]=HOST:PORT",
-    help="Your own application behind a workload, instead of the built-in one; may be repeated.",
+    help="Your own application behind a workload, instead of the built-in one.",
 )
 @click.option("--network", metavar="CIDR", help="Addresses of the workloads, in 127.0.0.0/8; by default a free /16.")
 @click.option("--metrics", metavar="[HOST:]PORT", help="Serve Prometheus metrics there.")
 @identity_options
 @jwks_option
-@strict_option
-@unread_option
-@output_option
+@output_option("text", "json", about="Format of the answer.")
 def up(
-    files: tuple[str, ...],
-    more_files: tuple[str, ...],
-    settings: tuple[str, ...],
-    config: str | None,
-    follow: bool,
-    exclude: tuple[str, ...],
-    verbose: bool,
+    sources: Sources,
     name: str,
     apps: tuple[str, ...],
     network: str | None,
     metrics: str | None,
+    identities: Identities,
     jwks: tuple[str, ...],
-    strict: bool,
-    unread: str | None,
     output: str,
-    **identity: Any,
 ) -> None:
     """Run the manifests as a mesh on this machine.
 
     The mesh enforces every change as soon as its file is saved.
     """
-    paths = (*files, *more_files)
+    paths = sources.paths
     if not paths:
         raise click.UsageError("no manifests: give files or folders with -f")
     if "-" in paths:
         raise click.UsageError("standard input cannot be watched: give files or folders with -f")
-    chosen = settings_from(settings, config, output)
+    chosen = sources.settings()
 
     from eastgate.authority.sources.files import FileSource
     from eastgate.local.mesh import MeshOptions
     from eastgate.local.session import Session
-    from eastgate.reports.explain import explain
 
-    identities = Identities(**identity)
     options = MeshOptions(
         name=name,
         network=network,
-        apps=_apps(apps, output),
+        apps=_apps(apps),
         by_address=identities.by_address,
-        tokens=identities.tokens(chosen, output),
+        tokens=identities.tokens(chosen),
         federate=identities.stand_ins,
-        source=identities.source(chosen, output),
+        source=identities.source(chosen),
     )
     session = Session(
         FileSource(
             paths,
-            follow=follow,
-            exclude=exclude,
-            strict=strict,
-            unread=handling_of(unread),
-            keys=issuer_keys(jwks, output),
+            follow=sources.follow,
+            exclude=sources.exclude,
+            strict=sources.strict,
+            unread=sources.unread,
+            keys=issuer_keys(jwks),
         ),
         chosen,
         options,
-        lambda decision, color: explain(decision, color=color),
-        _address(metrics, "--metrics", output) if metrics is not None else None,
+        _address(metrics, "--metrics") if metrics is not None else None,
     )
-    _run(session, output, verbose)
+    _run(session, output, sources.verbose)
 
 
 def _run(session: Session, output: str, verbose: bool) -> None:
@@ -169,24 +155,20 @@ def _not_started(diagnostics: Sequence[Diagnostic], output: str) -> NoReturn:
     sys.exit(UNDECIDED)
 
 
-def _apps(values: Sequence[str], output: str) -> dict[str, SocketAddress]:
+def _apps(values: Sequence[str]) -> dict[str, SocketAddress]:
     from eastgate.envoy.config.clusters import SocketAddress
 
     apps = {}
     for value in values:
         workload, equals, address = value.partition("=")
         if not equals or not _WORKLOAD.fullmatch(workload):
-            _bad(f"`{value}` names no workload and address", "write --app NS/NAME[:PORT]=HOST:PORT", output)
-        apps[workload] = SocketAddress(*_address(address, f"--app {workload}=", output))
+            bad_option(f"`{value}` names no workload and address", "write --app NS/NAME[:PORT]=HOST:PORT")
+        apps[workload] = SocketAddress(*_address(address, f"--app {workload}="))
     return apps
 
 
-def _address(value: str, option: str, output: str) -> tuple[str, int]:
+def _address(value: str, option: str) -> tuple[str, int]:
     host, _, port = value.rpartition(":")
     if not port.isascii() or not port.isdigit() or not 0 <= int(port) <= 65535 or any(c in host for c in "/ @"):
-        _bad(f"`{value}` is not HOST:PORT", f"write {option} 127.0.0.1:9000", output)
+        bad_option(f"`{value}` is not HOST:PORT", f"write {option} 127.0.0.1:9000")
     return {"": "127.0.0.1", "localhost": "127.0.0.1"}.get(host, host.strip("[]")), int(port)
-
-
-def _bad(message: str, way_out: str, output: str) -> NoReturn:
-    fail([Diagnostic(BAD_OPTION, message, None, way_out)], output)

@@ -8,12 +8,11 @@ import click
 
 from eastgate import dialects
 from eastgate._version import __version__
-from eastgate.cli.options import output_option
-from eastgate.cli.output import emit_json, say
+from eastgate.cli.output import emit_json, output_option, say
 
 
 @click.command()
-@output_option
+@output_option("text", "json", about="Format of the answer.")
 def version(output: str) -> None:
     """Print the version, and the policies that Eastgate reads."""
     kinds = [f"{kind.group}/{kind.version} {kind.kind}" for dialect in dialects.DIALECTS for kind in dialect.kinds]

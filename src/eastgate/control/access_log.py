@@ -6,6 +6,7 @@ Commands get single lines, in whatever text they come: `find_record` finds the r
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ _BY_AUTHORIZER = "UAEX"  # the flag of requests that the authorizer did not allo
 _RECORDS = ("request", "denial", "connection", "unreachable", "handshake", "check")
 _DECODER = json.JSONDecoder()
 _SHOWN = 60
+_KEPT_SOURCES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,28 @@ def would_be(observation: Observation) -> Iterator[WouldBe]:
 def _is_of_proxy(observation: Observation) -> bool:
     """Return whether a proxy refused a request by itself, whatever policies say of it."""
     return not observation.allowed and (observation.who.startswith("proxy/") or observation.decision.startswith("400:"))
+
+
+class Repeats:
+    """Recognizes records of connections whose requests were reported, so that each call is reported once."""
+
+    def __init__(self) -> None:
+        self._sources: OrderedDict[str, None] = OrderedDict()
+
+    def is_repeat(self, observation: Observation) -> bool:
+        """Return whether this is the connection record of a call whose requests were already reported."""
+        if observation.source is None:
+            return False
+        if observation.level == "request":
+            self._sources[observation.source] = None
+            while len(self._sources) > _KEPT_SOURCES:
+                self._sources.popitem(last=False)
+            return False
+        return (
+            observation.level == "connection"
+            and observation.allowed
+            and self._sources.pop(observation.source, 0) is None
+        )
 
 
 def rule_of(decision: str) -> tuple[str | None, int | None]:

@@ -21,7 +21,8 @@ from eastgate.local.calls import McpRequest, make_calls
 from eastgate.local.event_text import EventText
 from eastgate.local.machine.control import ControlFailed, Handler, Message
 from eastgate.local.mesh import LocalMesh, policies_at
-from eastgate.local.why import Explain, explain_observation
+from eastgate.reports.explain import explain
+from eastgate.reports.why.proxies import explain_observation
 
 _MOST_QUEUED = 10_000
 _LONGEST_CALL = 60.0
@@ -36,10 +37,9 @@ _QUESTION_PARTS = RequestParts.__annotations__.keys() - {
 class Handlers:
     """The handlers of one mesh."""
 
-    def __init__(self, mesh: LocalMesh, event_text: EventText, explain: Explain, stop: Callable[[], None]) -> None:
+    def __init__(self, mesh: LocalMesh, event_text: EventText, stop: Callable[[], None]) -> None:
         self._mesh = mesh
         self._event_text = event_text
-        self._explain = explain
         self._stop = stop
 
     def all(self) -> Mapping[str, Handler]:
@@ -90,7 +90,7 @@ class Handlers:
             "steps": [_step_to_json(step) for step in call.steps],
         }
         if explained:
-            message["explanation"] = None if handshake else self._explain(decision, color)
+            message["explanation"] = None if handshake else explain(decision, color=color)
         return message
 
     def _describe_oddity(self, call: CallResult, observation: Observation | None) -> str | None:
@@ -119,7 +119,7 @@ class Handlers:
         except QuestionError as error:
             return {"failed": error.diagnostic.to_json()}
         color = bool(arguments.get("color"))
-        return {"why": explanation.to_json(self._explain), "text": explanation.text(self._explain, color=color)}
+        return {"why": explanation.to_json(), "text": explanation.text(color=color)}
 
     def _find_observation(self, line: object, number: object) -> Observation:
         if isinstance(line, str):

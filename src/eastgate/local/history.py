@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
-from eastgate.control.access_log import Observation
+from eastgate.control.access_log import Observation, Repeats
 
 _KEPT = 10_000
-_KEPT_SOURCES = 10_000
 
 
 class History:
@@ -38,25 +35,3 @@ class History:
     def kept(self) -> tuple[int, int] | None:
         """Return the first and the last number that is kept; None where there is none."""
         return (next(iter(self._decisions)), self._count) if self._decisions else None
-
-
-class Repeats:
-    """Recognizes records of connections whose requests were reported, so that each call is reported once."""
-
-    def __init__(self) -> None:
-        self._sources: OrderedDict[str, None] = OrderedDict()
-
-    def is_repeat(self, observation: Observation) -> bool:
-        """Return whether this is the connection record of a call whose requests were already reported."""
-        if observation.source is None:
-            return False
-        if observation.level == "request":
-            self._sources[observation.source] = None
-            while len(self._sources) > _KEPT_SOURCES:
-                self._sources.popitem(last=False)
-            return False
-        return (
-            observation.level == "connection"
-            and observation.allowed
-            and self._sources.pop(observation.source, 0) is None
-        )

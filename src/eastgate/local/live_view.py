@@ -15,7 +15,7 @@ from rich.text import Text
 from eastgate.authority.auditing import Would
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
-from eastgate.control.access_log import Observation, would_be
+from eastgate.control.access_log import Observation, Repeats, would_be
 from eastgate.control.deciders import DecidedBy
 from eastgate.control.events import (
     BrokenChange,
@@ -29,7 +29,6 @@ from eastgate.control.events import (
 )
 from eastgate.control.modes import PortMode
 from eastgate.local.event_text import EventText, describe_call, describe_size, format_milliseconds
-from eastgate.local.history import Repeats
 from eastgate.local.machine.rundir import DEFAULT_NAME
 from eastgate.local.mesh import LocalMesh
 

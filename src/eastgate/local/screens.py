@@ -10,12 +10,12 @@ from rich.console import Console
 
 from eastgate.authority.questions import Question, QuestionError, ends
 from eastgate.basics.diagnostics.printable import composed, json_text, printable
+from eastgate.control.access_log import Repeats
 from eastgate.control.events import Decided, MeshEvent, Noted
 from eastgate.control.gateways import GatewaySite, gateway_identity
 from eastgate.control.sites import ProxySite, identity_of
 from eastgate.local.event_text import EventText
 from eastgate.local.handlers import application_of, policies_behind, status_of
-from eastgate.local.history import Repeats
 from eastgate.local.live_view import LiveView, workload_table
 from eastgate.local.machine.rundir import DEFAULT_NAME
 from eastgate.local.mesh import LocalMesh, policies_at

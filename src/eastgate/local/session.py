@@ -23,7 +23,6 @@ from eastgate.local.mesh import LocalMesh, MeshOptions
 from eastgate.local.reloading import Reloading
 from eastgate.local.scraping import serve_metrics
 from eastgate.local.screens import Screen
-from eastgate.local.why import Explain
 from eastgate.settings import Settings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -40,7 +39,6 @@ class Session:
     files: FileSource
     settings: Settings
     options: MeshOptions
-    explain: Explain
     metrics: tuple[str, int] | None = None
     _task: asyncio.Task[object] | None = field(default=None, init=False)
     _early_events: list[MeshEvent] = field(default_factory=list, init=False)
@@ -106,7 +104,7 @@ class Session:
 
     async def _follow(self, mesh: LocalMesh, screen: Screen, stack: contextlib.AsyncExitStack) -> None:
         event_text = EventText(lambda: mesh.authority)
-        handlers = Handlers(mesh, event_text, self.explain, self.stop)
+        handlers = Handlers(mesh, event_text, self.stop)
         control = ControlServer(mesh.rundir.socket("control"), handlers.all())
         await control.start()
         stack.push_async_callback(control.stop)

@@ -43,7 +43,7 @@ def redirect_container(options: InjectionOptions, redirection: Redirection) -> P
     """Return the container that redirects connections, and then ends. The pod does not start where it fails."""
     return {
         "name": REDIRECT_CONTAINER,
-        "image": options.redirect_image,
+        "image": options.proxy_image,
         "command": ["/bin/sh", "-ec", _REDIRECT],
         "env": [
             {"name": "RULES", "value": render_rules(redirection, 4)},

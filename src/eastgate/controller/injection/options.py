@@ -20,7 +20,6 @@ class InjectionOptions:
     """The images, resources and addresses of sidecars. `audience` and `token_seconds` are those of their token."""
 
     proxy_image: str = f"eastgate:{__version__}"
-    redirect_image: str = f"eastgate:{__version__}"
     control_plane: ControlPlane = field(default_factory=ControlPlane)
     files: ProxyFiles = field(default_factory=ProxyFiles)
     audience: str = AUDIENCE

@@ -1,6 +1,1 @@
-"""Explains decisions in the logs of proxies that are not ours, by the manifests."""
-
-from eastgate.reports.why.ends import GivenEnds
-from eastgate.reports.why.explaining import LoggedExplanation, explain_logged
-
-__all__ = ["GivenEnds", "LoggedExplanation", "explain_logged"]
+"""Explains the lines of logs by the manifests of today: of Eastgate's proxies, of its authorizer, and of others."""

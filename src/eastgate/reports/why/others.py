@@ -1,89 +1,63 @@
-"""Explains a logged decision: the policy and the line that decided, what the engine says of the same question, and
-whether the two agree.
-"""
+"""Explains a decision in the log of proxies of others, which a dialect has read, by the manifests of today."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import Question
-from eastgate.basics.diagnostics import snippet
-from eastgate.basics.diagnostics.printable import printable
-from eastgate.basics.records import dataclass
 from eastgate.dialects.logs import LoggedDecision
 from eastgate.ir import AllowAny, Observe, Origin, Rule, rules_of
 from eastgate.ir.symbolic.truth import truth
 from eastgate.reports.why.ends import GivenEnds, LocatedDestination, find_called, find_caller, require_called
-
-Explain = Callable[[Decision, bool], str]
-"""An explanation of a decision as text; in color where the second is true."""
-
-_GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
+from eastgate.reports.why.explanation import Comparison, Explanation, compare
 
 _ALL = 1_000_000  # rules of a layer
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedExplanation:
-    """An explained decision of a log. `holds` is None where the line tells too little to compare.
+def explain_logged(logged: LoggedDecision, authority: Authority, given: GivenEnds) -> Explanation:
+    """Explain a logged decision. Raises QuestionError where nobody knows what it is about."""
+    written = _origins_named(logged, authority)
+    find = require_called if logged.cause.policy is None else find_called
+    called = find(logged, given, authority.world) if logged.placements else None
+    if called is None:
+        comparison = Comparison(None, _describe_named(logged, authority, written))
+        return _explanation(logged, None, comparison, origins=written)
+    decision = _decide(logged, called, authority, given)
+    if not decision.layers:
+        return _explanation(logged, called, Comparison(None, logged.without_layers), origins=written)
+    if logged.cause.hidden:
+        return _explain_hidden(logged, called, decision)
+    comparison = _compare(logged, decision, authority, written)
+    origins = tuple(each for each in written or _possible(logged, decision) if each.span != decision.span)
+    return _explanation(logged, called, comparison, decision, origins)
 
-    Without a `decision`, the manifests cannot be asked the same question. `origins` are the texts that decided by the
-    log, as far as the decision does not show them itself.
-    """
 
-    logged: LoggedDecision
-    called: LocatedDestination | None
-    decision: Decision | None
-    holds: bool | None
-    words: str
-    origins: tuple[Origin, ...] = ()
-
-    def text(self, explain: Explain, *, color: bool = False) -> str:
-        """Render the logged decision, how it compares with today, and the explanation."""
-        return "\n".join(self._lines(explain, color))
-
-    def _lines(self, explain: Explain, color: bool) -> Iterator[str]:
-        cause = self.logged.cause
-        tone, verdict = (_GREEN, "ALLOWED") if cause.allowed else (_RED, "DENIED")
-        head = f"{tone}{verdict}{_RESET}" if color else verdict
-        at = f" at {self.logged.time}" if self.logged.time else ""
-        where = f" for {self.called.to}" if self.called is not None else ""
-        yield f"the log: {head}" + printable(f"{at} by {self.logged.proxy}{where}: {cause.words}")
-        words = printable(self.words)
-        yield f"  today: {_YELLOW}{words}{_RESET}" if color and self.holds is False else f"  today: {words}"
-        if self.decision is not None:
-            yield ""
-            yield explain(self.decision, color)
-        for origin in self.origins:
-            yield ""
-            yield printable(f"the log {'names' if self.logged.cause.policy else 'may mean'} {origin}:")
-            yield f"  --> {origin.span}"
-            yield from _shown(origin, color)
-
-    def to_json(self, explain: Explain) -> dict[str, object]:
-        """Return the same as plain data."""
-        logged, decision = self.logged, self.decision
-        cause = logged.cause
-        return {
-            "line": {
-                "proxy": logged.proxy,
-                "time": logged.time,
-                "verdict": "allow" if cause.allowed else "deny",
-                "policy": str(cause.policy) if cause.policy is not None else None,
-                "rule": cause.rule,
-                "reason": cause.words,
-                "origins": [_json(origin) for origin in self.origins],
-                **logged.fields,
-            },
-            "holds": self.holds,
-            "standing": self.words,
-            "question": str(decision.question) if decision is not None else None,
-            "today": decision.to_json() if decision is not None else None,
-            "explanation": explain(decision, False) if decision is not None else self.words,
-        }
+def _explanation(
+    logged: LoggedDecision,
+    called: LocatedDestination | None,
+    comparison: Comparison,
+    decision: Decision | None = None,
+    origins: tuple[Origin, ...] = (),
+) -> Explanation:
+    cause = logged.cause
+    at = f" at {logged.time}" if logged.time else ""
+    where = f" for {called.to}" if called is not None else ""
+    line = {
+        "proxy": logged.proxy,
+        "time": logged.time,
+        "verdict": "allow" if cause.allowed else "deny",
+        "policy": str(cause.policy) if cause.policy is not None else None,
+        "rule": cause.rule,
+        "reason": cause.words,
+        "origins": [_json(origin) for origin in origins],
+        **logged.fields,
+    }
+    head = f"{at} by {logged.proxy}{where}: {cause.words}"
+    is_named = cause.policy is not None
+    return Explanation(cause.allowed, head, line, comparison, decision, origins=origins, is_named=is_named)
 
 
 def _json(origin: Origin) -> dict[str, object]:
@@ -92,42 +66,14 @@ def _json(origin: Origin) -> dict[str, object]:
     return {"policy": str(origin.policy), "rule": origin.index, **where}
 
 
-def _shown(origin: Origin, color: bool) -> Iterator[str]:
-    """Yield the text of a rule, part by part."""
-    parts = dict.fromkeys((part, str(attribute)) for attribute, part in origin.parts)
-    for part, note in parts:
-        yield from snippet(part, note=note, color=color)
-    if not parts and origin.span is not None:
-        yield from snippet(origin.span, color=color)
-
-
-def explain_logged(logged: LoggedDecision, authority: Authority, given: GivenEnds) -> LoggedExplanation:
-    """Explain a logged decision. Raises QuestionError where nobody knows what it is about."""
-    written = _origins_named(logged, authority)
-    find = require_called if logged.cause.policy is None else find_called
-    called = find(logged, given, authority.world) if logged.placements else None
-    if called is None:
-        return LoggedExplanation(logged, None, None, None, _describe_named(logged, authority, written), written)
-    decision = _decide(logged, called, authority, given)
-    if not decision.layers:
-        return LoggedExplanation(logged, called, None, None, logged.without_layers, written)
-    if logged.cause.hidden:
-        return _explain_hidden(logged, called, decision)
-    holds, words = _compare(logged, decision, authority, written)
-    means = written or tuple(_possible(logged, decision))
-    shown = decision.span
-    return LoggedExplanation(
-        logged, called, decision, holds, words, tuple(each for each in means if each.span != shown)
-    )
-
-
-def _explain_hidden(logged: LoggedDecision, called: LocatedDestination, decision: Decision) -> LoggedExplanation:
+def _explain_hidden(logged: LoggedDecision, called: LocatedDestination, decision: Decision) -> Explanation:
     """Explain what was refused for something that no line has: by the policies that look at it."""
     origins = tuple(_possible(logged, decision))
     if origins:
-        return LoggedExplanation(logged, called, None, None, "the log does not have what was refused", origins)
+        comparison = Comparison(None, "the log does not have what was refused")
+        return _explanation(logged, called, comparison, origins=origins)
     kinds = " or ".join(sorted(logged.cause.kinds))
-    return LoggedExplanation(logged, called, None, False, f"changed since: no {kinds} is in force there")
+    return _explanation(logged, called, Comparison(False, f"changed since: no {kinds} is in force there"))
 
 
 def _decide(logged: LoggedDecision, called: LocatedDestination, authority: Authority, given: GivenEnds) -> Decision:
@@ -204,18 +150,11 @@ def _describe_named(logged: LoggedDecision, authority: Authority, written: tuple
 
 def _compare(
     logged: LoggedDecision, decision: Decision, authority: Authority, written: tuple[Origin, ...]
-) -> tuple[bool | None, str]:
-    """Return whether the manifests decide like the log, and in words how they compare."""
+) -> Comparison:
     cause = logged.cause
-    if cause.allowed == decision.allowed and _is_same(logged, decision):
-        return True, "the manifests still say so"
-    if unknown := sorted({*map(str, decision.unknown), *_unknown_in_rules(decision)}):
-        return None, f"it depends on what the log does not tell: {', '.join(unknown)}"
     gone = "" if written or cause.policy is None else f" ({_describe_named(logged, authority, written)})"
-    if cause.allowed != decision.allowed:
-        was, now = ("allowed", "denied") if cause.allowed else ("denied", "allowed")
-        return False, f"changed since: it was {was}, and is {now} by the manifests of today{gone}"
-    return True, f"changed since: the verdict is the same, but another rule decides today{gone}"
+    unknown = {*map(str, decision.unknown), *_unknown_in_rules(decision)}
+    return compare(cause.allowed, decision, is_same=_is_same(logged, decision), unknown=unknown, gone=gone)
 
 
 def _is_same(logged: LoggedDecision, decision: Decision) -> bool:

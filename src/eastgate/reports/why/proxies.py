@@ -1,15 +1,11 @@
-"""Explains a decision of a proxy's log by the manifests as they are today, and tells whether they still decide so."""
+"""Explains a decision in the log of Eastgate's own proxies by the manifests of today."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from eastgate.authority.auditing import Audited
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import NOT_DECLARED, Question, QuestionError, ends
-from eastgate.basics.diagnostics.printable import printable
-from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.control.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, rule_of
 from eastgate.control.deciders import DecidedBy, Deciders, caller_of, describe_handshake
@@ -19,11 +15,8 @@ from eastgate.envoy.plan.decisions import UNOPPOSED_NAME, end_of, name_of, polic
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE
 from eastgate.ir import Request, is_network
 from eastgate.ir.attributes import AttributeKind
+from eastgate.reports.why.explanation import Comparison, Explanation, assumed_in, compare, not_asked
 
-Explain = Callable[[Decision, bool], str]
-"""An explanation of a decision as text; in color where the second is true."""
-
-_GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
 _NONE = regex(r"(?:(?:in|e)gress/)?none-of-\d+(?:/\S+)?")
 _AT_GATEWAY = "gateways decide requests, not connections: look for the lines of the requests on it"
 _BY_PROXY = {
@@ -37,93 +30,21 @@ _BY_PROXY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A logged decision compared with the manifests of today. `holds` is None where the log tells too little."""
-
-    holds: bool | None
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Why:
-    """An explained decision. A failed handshake has no `decision`: no policy was evaluated.
-
-    `way`: the route and the backend that a gateway has led the request to. `audited`: what audited policies would have
-    done, as the line tells.
-    """
-
-    observation: Observation
-    decider: DecidedBy
-    decision: Decision | None
-    comparison: Comparison
-    way: str | None = None
-    audited: tuple[Audited, ...] = ()
-
-    def text(self, explain: Explain, *, color: bool = False) -> str:
-        """Render the logged decision, how it compares with today, and the explanation."""
-        observation, position = self.observation, f"  ({self.decider.position})" if self.decider.position else ""
-        paint = _GREEN if observation.allowed else _RED
-        verdict = "ALLOWED" if observation.allowed else "DENIED"
-        head = f"{paint}{verdict}{_RESET}" if color else verdict
-        at = f" at {observation.time}" if observation.time else ""
-        words = printable(self.comparison.words)
-        lines = [
-            f"the log: {head}"
-            + printable(f"{at} by {observation.workload}:{observation.port}: {self.decider.text}{position}")
-        ]
-        lines.extend(printable(f"  {each.line}") for each in self.audited)
-        if self.way is not None:
-            lines.append(f"  way:   {printable(self.way)}")
-        if self.decision is None:
-            return "\n".join([*lines, f"  {words}"])
-        shown = f"{_YELLOW}{words}{_RESET}" if color and words.startswith("changed") else words
-        return "\n".join([*lines, f"  today: {shown}", "", explain(self.decision, color)])
-
-    def to_json(self, explain: Explain) -> dict[str, object]:
-        decision = self.decision
-        return {
-            "line": {
-                "level": self.observation.level,
-                "workload": self.observation.workload,
-                "port": self.observation.port,
-                "verdict": "allow" if self.observation.allowed else "deny",
-                "decision": self.observation.decision,
-                "policy": self.decider.policy,
-                "rule": self.decider.rule,
-                "reason": self.decider.text,
-                "file": self.decider.file,
-                "line": self.decider.line,
-                "destination": self.observation.destination,
-                "way": self.way,
-                "mcpMethod": self.observation.mcp_method,
-                "tool": self.observation.tool,
-                "asked": self.observation.asked,
-                "audited": [each.to_json() for each in self.audited],
-            },
-            "holds": self.comparison.holds,
-            "standing": self.comparison.words,
-            "question": str(decision.question) if decision is not None else None,
-            "today": decision.to_json() if decision is not None else None,
-            "explanation": explain(decision, False) if decision is not None else self.comparison.words,
-        }
-
-
-def explain_observation(observation: Observation, authority: Authority) -> Why:
+def explain_observation(observation: Observation, authority: Authority) -> Explanation:
     """Explain a logged decision. Raises QuestionError where it is about something that no manifest declares."""
     deciders = Deciders()
     decider, audited = deciders.decider_of(observation, authority), tuple(deciders.audited(observation, authority))
     if observation.level == "handshake":
-        return Why(observation, decider, None, Comparison(None, _handshake(observation)))
+        return _explanation(observation, decider, not_asked(_handshake(observation)))
     if observation.level == "connection" and gateway_of(observation.workload, authority.world) is not None:
-        return Why(observation, decider, None, Comparison(None, _AT_GATEWAY))
+        return _explanation(observation, decider, not_asked(_AT_GATEWAY))
     destinations = Destinations()
     destination = destinations.find(observation, authority)
     along = destination.points if destination is not None else None
     decision = _decide_today(observation, authority.enforced(_question_of(observation, authority), along))
     if observation.destination is not None and destination is None:
         comparison = Comparison(None, "changed since: the routes that led it there are others today")
-        return Why(observation, decider, decision, comparison, audited=audited)
+        return _explanation(observation, decider, comparison, decision, audited=audited)
     attached = frozenset(
         policy_name(attachment.policy.ref)
         for point in destinations.points(observation, authority)
@@ -131,7 +52,43 @@ def explain_observation(observation: Observation, authority: Authority) -> Why:
     ) | frozenset(map(policy_name, authority.engine.network_refs))
     comparison = _compare(observation, decider, decision, authority, attached)
     way = destination.title if destination is not None else None
-    return Why(observation, decider, decision, comparison, way, audited)
+    return _explanation(observation, decider, comparison, decision, way, audited)
+
+
+def _explanation(
+    observation: Observation,
+    decider: DecidedBy,
+    comparison: Comparison,
+    decision: Decision | None = None,
+    way: str | None = None,
+    audited: tuple[Audited, ...] = (),
+) -> Explanation:
+    """`way`: the route and the backend that a gateway has led the request to. `audited`: what audited policies would
+    have done, as the line tells.
+    """
+    position = f"  ({decider.position})" if decider.position else ""
+    at = f" at {observation.time}" if observation.time else ""
+    line = {
+        "level": observation.level,
+        "workload": observation.workload,
+        "port": observation.port,
+        "verdict": "allow" if observation.allowed else "deny",
+        "decision": observation.decision,
+        "policy": decider.policy,
+        "rule": decider.rule,
+        "reason": decider.text,
+        "file": decider.file,
+        "line": decider.line,
+        "destination": observation.destination,
+        "way": way,
+        "mcpMethod": observation.mcp_method,
+        "tool": observation.tool,
+        "asked": observation.asked,
+        "audited": [each.to_json() for each in audited],
+    }
+    notes = (*(each.line for each in audited), *(() if way is None else (f"way:   {way}",)))
+    head = f"{at} by {observation.workload}:{observation.port}: {decider.text}{position}"
+    return Explanation(observation.allowed, head, line, comparison, decision, notes)
 
 
 def _question_of(observation: Observation, authority: Authority) -> Question:
@@ -194,20 +151,12 @@ def _compare(
         return Comparison(None, "the proxy answered by itself, before any policy was asked or after all had allowed it")
     if observation.who in _BY_PROXY:
         return Comparison(None, _BY_PROXY[observation.who])
-    verdict_name = _verdict_name(decision)
     logged_name = end_of(_NONE.sub("none", observation.who))[1]
-    if observation.allowed == decision.allowed and logged_name in (verdict_name, UNREACHABLE, AUTHORIZER):
-        return Comparison(True, "the manifests still say so")
-    if observation.asked:
+    is_same = logged_name in (_verdict_name(decision), UNREACHABLE, AUTHORIZER)
+    if observation.asked and not (is_same and observation.allowed == decision.allowed):
         return Comparison(None, "the authorizer decided, with what it knows and the log does not tell")
-    unknown = sorted({str(a) for layer in decision.trace(nearest=0).layers for a, _ in layer.assumed})
-    if unknown and not decision.allowed:
-        return Comparison(None, f"it depends on what the log does not tell: {', '.join(unknown)}")
-    changed = _describe_removed(observation, decider, authority, attached)
-    if observation.allowed != decision.allowed:
-        was, now = ("allowed", "denied") if observation.allowed else ("denied", "allowed")
-        return Comparison(False, f"changed since: it was {was}, and is {now} by the manifests of today{changed}")
-    return Comparison(True, f"changed since: the verdict is the same, but another rule decides today{changed}")
+    gone = _describe_removed(observation, decider, authority, attached)
+    return compare(observation.allowed, decision, is_same=is_same, unknown=assumed_in(decision), gone=gone)
 
 
 def _verdict_name(decision: Decision) -> str:

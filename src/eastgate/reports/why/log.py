@@ -1,0 +1,133 @@
+"""Reads a log of decisions, of whatever proxies it is, and explains each of its lines by the manifests of today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from ipaddress import IPv4Network
+from typing import Any, TypeAlias
+
+from eastgate.authority.authority import Authority
+from eastgate.authority.questions import QuestionError
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.records import dataclass
+from eastgate.control.access_log import Observation, Repeats, find_record, read_line
+from eastgate.control.codes import NOT_A_LOG_LINE
+from eastgate.dialects import read_log_line
+from eastgate.dialects.logs import LoggedDecision, LogLineError
+from eastgate.reports.why.checks import explain_record
+from eastgate.reports.why.ends import GivenEnds
+from eastgate.reports.why.explanation import Explanation
+from eastgate.reports.why.others import explain_logged
+from eastgate.reports.why.proxies import explain_observation
+from eastgate.settings import Settings
+
+LoggedLine: TypeAlias = "Observation | LoggedDecision | Mapping[str, Any]"
+"""A decision of Eastgate's proxies, of proxies of others, or of `eastgate authorizer`."""
+
+_MESHES = IPv4Network("127.64.0.0/10")
+_ITSELF = "default/localhost"  # how proxies call the rule that lets a workload call itself
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The decisions that lines tell of, each with its line. `aside` is the number of the other lines.
+
+    `problems` say why lines tell of no decision. `is_foreign`: the lines are of proxies of others.
+    """
+
+    decisions: Sequence[tuple[str, LoggedLine]]
+    aside: int = 0
+    problems: Sequence[Diagnostic] = ()
+    is_foreign: bool = False
+
+    @property
+    def observations(self) -> list[Observation]:
+        """Return the decisions of Eastgate's proxies."""
+        return [logged for _, logged in self.decisions if isinstance(logged, Observation)]
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether a local mesh wrote it. Its lines do not tell where its workloads are."""
+        return any((seen.source or "").startswith("127.") for seen in self.observations)
+
+    def settings(self, settings: Settings) -> Settings:
+        """Return the settings by which the proxies decided. A caller from a network of local meshes is a workload."""
+        if self.is_foreign:
+            return settings
+        return replace(settings.enforced(), local_networks=(_MESHES,) if self.is_local else ())
+
+    def locate(self, authority: Authority) -> None:
+        """Give an Authority the addresses of a local mesh: a caller named localhost is the workload itself."""
+        if self.is_local:
+            itself = (seen for seen in self.observations if seen.who.startswith(_ITSELF) and seen.source is not None)
+            authority.assign_addresses({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})
+
+
+def read_log(text: str, check: str | None = None) -> Log:
+    """Read lines; with `check`, only the decision of `eastgate authorizer` with that id.
+
+    If a log has lines of the authorizer, others are not looked at. A client chooses much of what is in a line, so that
+    lines of proxies of others count only if there is none of Eastgate's.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    records = [(line, find_record(line)) for line in lines]
+    checks = [(line, record) for line, record in records if record is not None and record.get("eastgate") == "check"]
+    if check is not None:
+        checks = [(line, record) for line, record in checks if record.get("id") == check]
+        if not checks:
+            problem = _no_line(
+                f"no line tells of the decision `{check}`", "pipe the log of `eastgate authorizer` into it"
+            )
+            return Log((), problems=[problem])
+    if checks:
+        return Log(checks)
+    if all(record is None for _, record in records):
+        log = _read_foreign(lines)
+        if log.decisions or log.problems:
+            return log
+    return _read_own(records)
+
+
+def _read_own(records: Sequence[tuple[str, Mapping[str, Any] | None]]) -> Log:
+    decisions, problems, repeats = [], [], Repeats()
+    for line, record in records:
+        try:
+            seen = read_line(record, line)
+        except QuestionError as error:
+            problems.append(error.diagnostic)
+            continue
+        if not repeats.is_repeat(seen):
+            decisions.append((line, seen))
+    if not records:
+        problems.append(
+            _no_line("there is no line to explain", "give a line, or pipe a proxy's log into `eastgate why -`")
+        )
+    return Log(decisions, len(records) - len(decisions), problems)
+
+
+def _no_line(message: str, way_out: str) -> Diagnostic:
+    return Diagnostic(NOT_A_LOG_LINE, message, None, way_out)
+
+
+def _read_foreign(lines: Sequence[str]) -> Log:
+    decisions, problems = [], []
+    for line in lines:
+        try:
+            logged = read_log_line(line)
+        except LogLineError as error:
+            problems.append(error.diagnostic)
+        else:
+            decisions += [(line, logged)] if logged is not None else []
+    return Log(decisions, len(lines) - len(decisions), problems, is_foreign=True)
+
+
+def explain_line(logged: LoggedLine, authority: Authority, given: GivenEnds) -> Explanation:
+    """Explain a logged decision. Raises QuestionError where it is about something that no manifest declares."""
+    match logged:
+        case Observation():
+            return explain_observation(logged, authority)
+        case LoggedDecision():
+            return explain_logged(logged, authority, given)
+        case _:
+            return explain_record(logged, authority)
