@@ -30,8 +30,6 @@ from eastgate import (
     Pod,
     Question,
     QuestionError,
-    Refusal,
-    Reply,
     Route,
     Service,
     ServiceAccount,
@@ -44,6 +42,7 @@ from eastgate import ir as policy
 from eastgate.authority.questions.ends import destination_of, source_of
 from eastgate.authority.questions.values import path_values
 from eastgate.dialects import DIALECTS
+from eastgate.ir import Refusal, Reply
 from eastgate.ir.attributes import PATH, SENT_PATH, TARGET, URL_PATH
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
 

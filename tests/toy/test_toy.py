@@ -219,7 +219,6 @@ def test_completions_know_its_names(eastgate: Run) -> None:
 
 def test_its_settings_are_public() -> None:
     assert {"GuestRefusal", "ToySettings"} <= set(dir(package))
-    assert dialects.public_settings()["ToySettings"] is ToySettings
 
 
 def test_the_catalogue_has_a_chapter_for_it() -> None:

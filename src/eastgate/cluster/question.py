@@ -8,10 +8,34 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Self, TypedDict, Unpack
 
 from eastgate.basics.records import dataclass
 from eastgate.ir import RawRequest
 from eastgate.ir.fields import Headers, each_header
+
+
+class RequestParts(TypedDict, total=False):
+    """The parts of a question beside its ends, by name."""
+
+    port: int | None
+    method: str | None
+    path: str | None
+    host: str | None
+    sni: str | None
+    headers: Headers | None
+    mcp_method: str | None
+    tool: str | None
+    source_ip: str | None
+    http_protocol: str | None
+    protocol: str | None
+    forwarded_for: str | None
+    plaintext: bool
+    claims: Mapping[str, object] | None
+    token: str | None
+    certificate: str | None
+    external_auth: Mapping[str, str]
+    no_token: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +67,18 @@ class Question:
     external_auth: Mapping[str, str] = field(default_factory=dict)
     no_token: bool = False
     """The request has no token. Without it, and without claims and headers, that is unknown."""
+
+    @classmethod
+    def of(
+        cls,
+        source: str,
+        destination: str,
+        *,
+        namespace: str = "default",  # noqa: ARG003 - of ends that leave theirs out
+        **request: Unpack[RequestParts],
+    ) -> Self:
+        """Return a question with ends that may be texts: `sa:shop/web`, `service:shop/cart`."""
+        return cls(source, destination, **request)
 
     @property
     def is_bare_message(self) -> bool:

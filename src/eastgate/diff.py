@@ -1,0 +1,26 @@
+"""The difference between two authorities, which `Authority.diff` returns."""
+
+from eastgate.basics.public import publish
+from eastgate.reach.differences import DoubtReason
+from eastgate.reports.diff.model import (
+    ChangedPorts,
+    ChangedRequests,
+    DiffReport,
+    FailOn,
+    SideVerdict,
+    Unproven,
+    VerdictChange,
+)
+
+__all__ = [
+    "ChangedPorts",
+    "ChangedRequests",
+    "DiffReport",
+    "DoubtReason",
+    "FailOn",
+    "SideVerdict",
+    "Unproven",
+    "VerdictChange",
+]
+
+publish(globals())
