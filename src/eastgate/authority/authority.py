@@ -24,7 +24,7 @@ from eastgate.authority.reading import (
     ref_of_id,
 )
 from eastgate.basics.diagnostics import Diagnostic
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
 from eastgate.cluster.changes import Change
 from eastgate.cluster.points import Direction, Point
@@ -54,6 +54,9 @@ class Touched:
 
 class Authority:
     """A world, the policies on it, and an engine that decides by them. A change is in force from the next question."""
+
+    def __repr__(self) -> str:
+        return brief(self, f"{len(self.policies)} policies, {len(self._world.workloads)} workloads")
 
     def __init__(
         self,

@@ -35,6 +35,7 @@ from eastgate.authority.questions import (
 from eastgate.authority.questions.arrivals import without_http
 from eastgate.authority.questions.codes import UnknownLabelsError
 from eastgate.authority.questions.derived import derived_among
+from eastgate.basics.records import brief
 from eastgate.cluster import World
 from eastgate.cluster.points import NetworkEnd, Point
 from eastgate.cluster.unread import (
@@ -525,6 +526,9 @@ class Prepared:
     """
 
     __slots__ = ("_answered", "_decider", "_engine", "_resolved", "question")
+
+    def __repr__(self) -> str:
+        return brief(self, str(self.question))
 
     def __init__(self, decider: Decider, question: Question) -> None:
         self.question = question

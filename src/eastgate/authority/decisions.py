@@ -10,7 +10,7 @@ from eastgate.authority.enforcement import Enforcers, PolicyEnforcement, caller_
 from eastgate.authority.questions import Arrival, Question
 from eastgate.authority.trace_json import trace_to_json
 from eastgate.basics.diagnostics.spans import Span
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.cluster.unread import Handling, Plane, Standing, Unconsidered, could_change, standing
 from eastgate.dialects.base import Condition
@@ -155,7 +155,12 @@ class Decision:
         return self.allowed
 
     def __repr__(self) -> str:
-        return f"<Decision {self.verdict}: {self.question}>"
+        return brief(self, f"{self.verdict}: {self.question}")
+
+    def __reduce__(self) -> tuple[type[Decision], tuple[bytes]]:
+        from eastgate.authority.kept import KeptDecision, keep  # few are pickled or copied
+
+        return KeptDecision, (keep(self),)
 
     @property
     def arrival(self) -> Arrival:

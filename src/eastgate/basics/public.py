@@ -25,15 +25,21 @@ def checked(function: F) -> F:
     """Have a function raise TypeError for arguments of other types than it is annotated with."""
     signature = inspect.signature(function)
     hints: dict[str, Any] = {}  # of all parameters, by name; they are read at the first call
+    right: set[tuple[type | str, ...]] = set()  # types of arguments that were found to be right, and have no elements
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        types_given = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        if types_given in right:
+            return function(*args, **kwargs)
         hints.update({} if hints else _hints(function))
         for name, value in _named(signature, args, kwargs):
             if name in hints:
                 require(name, value, hints[name])
             elif name in kwargs:
                 raise TypeError(f"{function.__name__}() has no parameter {name}")
+        if not any(hasattr(type_, "__iter__") and type_ is not str for type_ in types_given if isinstance(type_, type)):
+            right.add(types_given)
         return function(*args, **kwargs)
 
     return call  # type: ignore[return-value]  # it has the signature of the function
@@ -87,7 +93,7 @@ def _is(value: object, wanted: Any) -> bool:
     if not isinstance(value, origin) or (isinstance(value, str) and origin not in (str, os.PathLike)):
         return False
     if issubclass(origin, Mapping):
-        return all(_is(key, inner[0]) for key in value)  # type: ignore[attr-defined]
+        return all(_is(key, inner[0]) for key in value)
     if isinstance(value, Collection) and origin is not os.PathLike and inner:
         return all(_is(each, inner[0]) for each in value)
     return True
@@ -98,7 +104,7 @@ def _describe(wanted: Any) -> str:
     if origin in (Union, types.UnionType):
         named = dict.fromkeys(_describe(each) for each in inner if each is not type(None))
         return " or ".join(named)
-    name = _WORDS.get(origin) or getattr(origin or wanted, "__name__", str(wanted))
+    name = _WORDS[origin] if origin in _WORDS else str(getattr(origin or wanted, "__name__", wanted))
     described = f"{'an' if name[0] in 'aeiouAEIO' else 'a'} {name}"
     if origin is not None and issubclass(origin, Iterable) and not issubclass(origin, Mapping) and inner:
         return f"{described} of {_describe(inner[0]).partition(' ')[2]}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from eastgate.authority.reading import Manifests, sort_documents
 from eastgate.basics.diagnostics import Diagnostic
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import World
 from eastgate.convert import codes
 from eastgate.convert.model import Item, Job, Manifest, Options, Written
@@ -27,6 +27,9 @@ class Conversion:
     losses: tuple[Diagnostic, ...]
     kept: tuple[Document, ...]
     passed_on: int = 0
+
+    def __repr__(self) -> str:
+        return brief(self, f"{len(self.written)} written, {len(self.losses)} losses, {len(self.kept)} kept")
 
     @property
     def is_empty(self) -> bool:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, get_type_hints, overload
 
 from eastgate.authority.authority import Authority as DecidingAuthority
+from eastgate.authority.deciding import Prepared
 from eastgate.authority.decisions import Decision
-from eastgate.authority.questions import Question
+from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.questions.ends import Destination, Source
 from eastgate.authority.reading import ManifestError, read_manifests, read_plain, read_whole_text
-from eastgate.basics.public import checked
+from eastgate.basics.public import checked, require
+from eastgate.cluster import question as question_module
 from eastgate.cluster.question import RequestParts
 from eastgate.cluster.unread import Handling
 from eastgate.reading.jwt import KeySource
@@ -33,6 +36,18 @@ if TYPE_CHECKING:
 class Authority(DecidingAuthority):
     """Policies and what they apply to. It decides questions, reports on all of them, and may be changed."""
 
+    def decide(self, question: Question) -> Decision:
+        """Decide a question. Raises QuestionError if it cannot be decided."""
+        return super().decide(_typed(question))
+
+    def decide_all(self, questions: Iterable[Question | Prepared]) -> list[Decision | QuestionError]:
+        """Decide many questions, in order. In the place of a decision that cannot be made is the QuestionError."""
+        return super().decide_all(each if isinstance(each, Prepared) else _typed(each) for each in questions)
+
+    def prepare(self, question: Question) -> Prepared:
+        """Resolve a question that is to be decided often. Raises QuestionError if it stands for nothing."""
+        return super().prepare(_typed(question))
+
     @checked
     def check(self, source: Source | str, to: Destination | str, **request: Unpack[RequestParts]) -> Decision:
         """Decide whether a caller may reach a destination: `eastgate check`.
@@ -40,7 +55,7 @@ class Authority(DecidingAuthority):
         What the request leaves out is unknown: the decision allows only if it would for every value. Raises
         QuestionError if it cannot be decided.
         """
-        return self.decide(Question.of(source, to, namespace=self.settings.namespace, **request))
+        return super().decide(Question.of(source, to, namespace=self.settings.namespace, **request))
 
     @overload
     def explain(self, source: Decision, *, verbose: bool = False) -> str: ...
@@ -54,7 +69,7 @@ class Authority(DecidingAuthority):
     def explain(
         self,
         source: Decision | Source | str,
-        to: Destination | str = "",
+        to: Destination | str | None = None,
         *,
         verbose: bool = False,
         **request: Unpack[RequestParts],
@@ -62,8 +77,11 @@ class Authority(DecidingAuthority):
         """Show the rules and YAML lines that decide a request, or that made a decision: `eastgate explain`."""
         from eastgate.reports.explain import explain
 
-        decision = source if isinstance(source, Decision) else self.check(source, to, **request)
-        return explain(decision, verbose=verbose)
+        if isinstance(source, Decision):
+            return explain(source, verbose=verbose)
+        if to is None:
+            raise TypeError("explain() needs a destination: to")
+        return explain(self.check(source, to, **request), verbose=verbose)
 
     @checked
     def graph(
@@ -159,6 +177,24 @@ class Authority(DecidingAuthority):
         options = Options(frozenset(map(Assumption, _several(assume))), istio_root_namespace)
         settings = replace(self.settings, sidecars=Sidecars.ASSUMED)  # what policies mean, whoever enforces them
         return convert_policies(items, to, self.world, settings, options)
+
+
+_parts = attrgetter(*Question.__match_args__)
+_known_types: set[tuple[type, ...]] = set()
+"""The types of the parts of questions that were found to be right."""
+
+
+def _typed(question: Question) -> Question:
+    """Return a question. Raises TypeError if it is none, or if a part has another type than it should."""
+    if not isinstance(question, Question):
+        require("question", question, Question)
+    types = tuple(map(type, _parts(question)))
+    if types not in _known_types:
+        hints = get_type_hints(Question, vars(question_module))
+        for name, value in zip(Question.__match_args__, _parts(question), strict=True):
+            require(name, value, hints[name])
+        _known_types.add(types)
+    return question
 
 
 def _several(names: str | Iterable[str]) -> tuple[str, ...]:
