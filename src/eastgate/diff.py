@@ -2,6 +2,7 @@
 
 from eastgate.basics.public import publish
 from eastgate.reach.differences import DoubtReason
+from eastgate.reports.diff.markdown import markdown
 from eastgate.reports.diff.model import (
     ChangedPorts,
     ChangedRequests,
@@ -21,6 +22,7 @@ __all__ = [
     "SideVerdict",
     "Unproven",
     "VerdictChange",
+    "markdown",
 ]
 
 publish(globals())

@@ -56,7 +56,7 @@ class Authority:
     """A world, the policies on it, and an engine that decides by them. A change is in force from the next question."""
 
     def __repr__(self) -> str:
-        return brief(self, f"{len(self.policies)} policies, {len(self._world.workloads)} workloads")
+        return brief(self, f"policies={len(self.policies)} workloads={len(self._world.workloads)}")
 
     def __init__(
         self,

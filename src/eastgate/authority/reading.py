@@ -97,9 +97,8 @@ class Manifests:
     _documents: dict[Policy, Document] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return brief(
-            self, f"{len(self.objects)} objects, {len(self.policies)} policies, {len(self.reporter.errors)} errors"
-        )
+        errors = len(self.reporter.errors)
+        return brief(self, f"objects={len(self.objects)} policies={len(self.policies)} errors={errors}")
 
     def add(self, document: Document) -> None:
         """Take in one document."""

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, Union, Unpack, get_args, get_origin, get_type_h
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_SECRET = ("certificate", "token")  # parameters whose values are not shown
 _WORDS = {Mapping: "mapping", Iterable: "iterable", os.PathLike: "path"}
 
 
@@ -38,7 +39,8 @@ def checked(function: F) -> F:
                 require(name, value, hints[name])
             elif name in kwargs:
                 raise TypeError(f"{function.__name__}() has no parameter {name}")
-        if not any(hasattr(type_, "__iter__") and type_ is not str for type_ in types_given if isinstance(type_, type)):
+        types_only = (given for given in types_given if isinstance(given, type))
+        if not any(hasattr(given, "__iter__") and not issubclass(given, str) for given in types_only):
             right.add(types_given)
         return function(*args, **kwargs)
 
@@ -48,9 +50,9 @@ def checked(function: F) -> F:
 def require(name: str, value: object, wanted: Any) -> None:
     """Raise TypeError where a value is not of the wanted type."""
     if not _is(value, wanted):
-        given = repr(value)
-        shown = given if len(given) <= 60 else f"{given[:57]}..."
-        raise TypeError(f"{name} must be {_describe(wanted)}, not {type(value).__name__}: {shown}")
+        shown = repr(value)
+        text = "" if name in _SECRET else f": {shown}" if len(shown) <= 60 else f": {shown[:57]}..."
+        raise TypeError(f"{name} must be {_describe(wanted)}, not {type(value).__name__}{text}")
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class World:
     __slots__ = ("_has", "_watching")
 
     def __repr__(self) -> str:
-        return brief(self, f"{len(self.objects)} objects")
+        return brief(self, f"objects={len(self.objects)}")
 
     def __init__(self) -> None:
         self._has = Inventory()

@@ -29,7 +29,7 @@ class Conversion:
     passed_on: int = 0
 
     def __repr__(self) -> str:
-        return brief(self, f"{len(self.written)} written, {len(self.losses)} losses, {len(self.kept)} kept")
+        return brief(self, f"written={len(self.written)} losses={len(self.losses)} kept={len(self.kept)}")
 
     @property
     def is_empty(self) -> bool:

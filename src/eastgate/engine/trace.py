@@ -92,7 +92,7 @@ class LayerTrace:
     effective: EffectivePolicy | None = None
 
     def __repr__(self) -> str:
-        return brief(self, f"{self.layer}: {len(self.stages)} stages")
+        return brief(self, f"{self.layer}: stages={len(self.stages)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Trace:
     unknown: tuple[Attribute, ...] = ()
 
     def __repr__(self) -> str:
-        return brief(self, f"{len(self.layers)} layers")
+        return brief(self, f"layers={len(self.layers)}")
 
 
 def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Trace:

@@ -47,7 +47,7 @@ class Listing:
     rows: Sequence[Listed]
 
     def __repr__(self) -> str:
-        return brief(self, f"{len(self.rows)} rows")
+        return brief(self, f"rows={len(self.rows)}")
 
     def text(
         self, *, wide: bool = False, headers: bool = True, width: int | None = None, color: bool = False

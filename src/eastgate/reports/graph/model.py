@@ -164,7 +164,7 @@ class Bundle:
     doubts: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return brief(self, f"{len(self.sources)} callers -> {len(self.targets)} destinations: {self.verdict_text}")
+        return brief(self, f"sources={len(self.sources)} targets={len(self.targets)} {self.verdict_text}")
 
     @property
     def is_open_egress(self) -> bool:
@@ -257,7 +257,7 @@ class Graph:
     is_whole: bool = False
 
     def __repr__(self) -> str:
-        return brief(self, f"{len(self.nodes)} nodes, {len(self.bundles)} bundles of edges")
+        return brief(self, f"nodes={len(self.nodes)} bundles={len(self.bundles)}")
 
     @property
     def edges(self) -> Iterator[Edge]:
