@@ -20,7 +20,17 @@ EXAMPLES = _EXAMPLE.findall((ROOT / "docs" / "python-api.md").read_text(encoding
 def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     (code,) = _TESTS.findall((ROOT / "docs" / "python-api.md").read_text(encoding="utf-8"))
     (tmp_path / "test_policies.py").write_text(code)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        str(tmp_path),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert "6 passed" in done.stdout, done.stdout
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
@@ -26,7 +27,7 @@ def checked(function: F) -> F:
     """Have a function raise TypeError for arguments of other types than it is annotated with."""
     signature = inspect.signature(function)
     hints: dict[str, Any] = {}  # of all parameters, by name; they are read at the first call
-    right: set[tuple[type | str, ...]] = set()  # types of arguments that were found to be right, and have no elements
+    right: set[tuple[object, ...]] = set()  # types of arguments that were found to be right, and have no elements
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -37,7 +38,7 @@ def checked(function: F) -> F:
         for name, value in _named(signature, args, kwargs):
             if name in hints:
                 require(name, value, hints[name])
-            elif name in kwargs:
+            elif name not in signature.parameters:
                 raise TypeError(f"{function.__name__}() has no parameter {name}")
         types_only = (given for given in types_given if isinstance(given, type))
         if not any(hasattr(given, "__iter__") and not issubclass(given, str) for given in types_only):
@@ -56,13 +57,18 @@ def require(name: str, value: object, wanted: Any) -> None:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    def parameters() -> None: ...
+    """Return the types of parameters by name, without those that are imported for type checkers only."""
 
-    parameters.__annotations__ = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
-    hints = get_type_hints(parameters, function.__globals__, include_extras=True)
-    for hint in [*hints.values()]:
-        if get_origin(hint) is Unpack:
-            hints |= get_type_hints(get_args(hint)[0])
+    def one() -> None: ...
+
+    hints: dict[str, Any] = {}
+    for name, hint in function.__annotations__.items():
+        one.__annotations__ = {name: hint}
+        with contextlib.suppress(NameError):
+            hints |= get_type_hints(one, function.__globals__, include_extras=True) if name != "return" else {}
+    for unpacked in [*hints.values()]:
+        if get_origin(unpacked) is Unpack:
+            hints |= get_type_hints(get_args(unpacked)[0])
     return hints
 
 

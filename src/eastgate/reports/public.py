@@ -18,13 +18,13 @@ from eastgate.basics.public import checked, require
 from eastgate.cluster import question as question_module
 from eastgate.cluster.question import RequestParts
 from eastgate.cluster.unread import Handling
-from eastgate.reading.jwt import KeySource
 from eastgate.reading.manifests import Bounds
 from eastgate.settings import Settings, SettingsError, Sidecars
 
-# What only one command needs is imported when that is called.
+# What few need is imported when it is used.
 if TYPE_CHECKING:
     from eastgate.convert import Conversion
+    from eastgate.reading.jwt import KeySource
     from eastgate.reports.describe import Description
     from eastgate.reports.diff import DiffReport
     from eastgate.reports.get import Listing
@@ -184,10 +184,10 @@ _known_types: set[tuple[type, ...]] = set()
 """The types of the parts of questions that were found to be right."""
 
 
-def _typed(question: Question) -> Question:
+def _typed(question: object) -> Question:
     """Return a question. Raises TypeError if it is none, or if a part has another type than it should."""
     if not isinstance(question, Question):
-        require("question", question, Question)
+        raise TypeError(f"question must be a Question, not {type(question).__name__}: {question!r:.60}")
     types = tuple(map(type, _parts(question)))
     if types not in _known_types:
         hints = get_type_hints(Question, vars(question_module))
