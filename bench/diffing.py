@@ -10,7 +10,7 @@ from bench.manifests import manifests_of
 from bench.report import Section, Target
 from bench.timing import once
 from bench.worlds import generate
-from eastgate import Authority, compare
+from eastgate import Authority
 from eastgate.authority.reading import read_plain
 from eastgate.settings import Settings
 
@@ -35,7 +35,7 @@ def run(*, quick: bool) -> Section:
     for differing in (0, 1, policies // 10):
         new = _authority(_changed(manifests, differing))
         changes: list[int] = []
-        took = once(lambda: changes.append(len(compare(old, new).changes)))  # noqa: B023 - it is called at once
+        took = once(lambda: changes.append(len(old.diff(new).changes)))  # noqa: B023 - it is called at once
         first = took if differing == 1 else first
         section.rows.append([policies, len(plan.pods), differing, took, changes[0]])
     if not quick:

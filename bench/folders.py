@@ -16,8 +16,8 @@ import yaml
 from bench.children import peak_bytes, run_child
 from bench.report import Section
 from bench.timing import clock
-from eastgate import read_manifests
 from eastgate.dialects.gep3779 import GROUP
+from eastgate.manifests import read_manifests
 
 __all__ = ["run", "write_folder"]
 

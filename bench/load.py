@@ -16,7 +16,7 @@ from bench.manifests import manifests_of
 from bench.report import Section
 from bench.timing import clock, interleaved
 from bench.worlds import generate
-from eastgate import read_manifests
+from eastgate.manifests import read_manifests
 
 __all__ = ["run"]
 

@@ -38,7 +38,8 @@ from bench.report import Section, Target, duration, text
 from bench.worlds import ask_http, ask_many, ask_some, crowded, generate, with_paths
 from bench.worlds_l7 import ask_paths, ask_tools, http_world, mcp_world
 
-from eastgate import Authority, Question, read_manifests
+from eastgate import Authority, Question
+from eastgate.manifests import read_manifests
 
 WORLDS: dict[str, Callable[[], Plan]] = {
     "world": partial(generate, 60),

@@ -105,6 +105,7 @@ _DIALECTS = ("dialects/",)  # each dialect has one, in the file of the same name
 _SHARED_NAMES = {
     **dict.fromkeys(("Backend", "Gateway", "Pod", "Route", "Service", "ServiceAccount"), _ENDS),
     **dict.fromkeys(("Action", "Policy", "StageName"), _DIALECTS),  # `Policy` is also the protocol of all
+    "Authority": ("authority/authority.py", "reports/public.py"),  # the second adds what commands do, for Python
     "Call": (
         "dialects/cel/syntax.py",
         "dialects/kuadrant/rego/syntax.py",

@@ -27,6 +27,7 @@ from eastgate.local.calls import CallResult, make_calls
 from eastgate.local.machine.connection import CallConnection, Target
 from eastgate.local.mesh import LocalMesh, MeshOptions
 from eastgate.local.reloading import Reloading
+from eastgate.reports.explain import explain
 
 HERE = Path(__file__).parent
 PARTNER = "spiffe://partner.example/ns/shop/sa/settlement"
@@ -182,7 +183,7 @@ async def _go(tour: Tour) -> None:
     )
     say("\n[bold]Why?[/bold]\n")
     color = tour.console.is_terminal and not tour.console.no_color
-    print(eastgate.explain(tour.mesh.authority.decide(USING), color=color))
+    print(explain(tour.mesh.authority.decide(USING), color=color))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 import eastgate
 
-authority = eastgate.load("examples/shop")
-decision = authority.decide(eastgate.Question("sa:shop/web", "pod:shop/cart", port=8080))
+authority = eastgate.load("examples/shop/manifests")
+decision = authority.check("sa:shop/web", "pod:shop/cart", port=8080)
 print(decision.verdict, decision.policy)
-print(eastgate.explain(decision))
+print(authority.explain(decision))
+
+The types of what methods return are in `eastgate.graph`, `eastgate.diff`, `eastgate.lint` and so on.
 """
 
 from importlib import import_module
@@ -13,246 +15,64 @@ from typing import TYPE_CHECKING
 
 from eastgate._version import __version__ as __version__
 
-# For type checkers; what runs reads `_NAMES`, and finds settings with the dialects that are registered.
+# For type checkers; what runs reads `_NAMES`.
 if TYPE_CHECKING:
-    from eastgate.authority.auditing import Audited as Audited
-    from eastgate.authority.auditing import Would as Would
-    from eastgate.authority.authority import Authority as Authority
-    from eastgate.authority.authority import from_objects as from_objects
-    from eastgate.authority.authority import from_text as from_text
-    from eastgate.authority.authority import load as load
-    from eastgate.authority.deciding import Prepared as Prepared
     from eastgate.authority.decisions import Decision as Decision
     from eastgate.authority.decisions import Verdict as Verdict
-    from eastgate.authority.enforcement import PolicyEnforcement as PolicyEnforcement
-    from eastgate.authority.questions import Arrival as Arrival
     from eastgate.authority.questions import Question as Question
     from eastgate.authority.questions import QuestionError as QuestionError
-    from eastgate.authority.reading import Fault as Fault
-    from eastgate.authority.reading import FaultReason as FaultReason
     from eastgate.authority.reading import ManifestError as ManifestError
-    from eastgate.authority.reading import Manifests as Manifests
-    from eastgate.authority.reading import read_manifests as read_manifests
-    from eastgate.basics.diagnostics import Code as Code
-    from eastgate.basics.diagnostics import Diagnostic as Diagnostic
-    from eastgate.basics.diagnostics import Reporter as Reporter
-    from eastgate.basics.diagnostics import Severity as Severity
-    from eastgate.basics.diagnostics.spans import SourceText as SourceText
-    from eastgate.basics.diagnostics.spans import Span as Span
-    from eastgate.cluster import ObjectId as ObjectId
-    from eastgate.cluster import World as World
-    from eastgate.cluster import WorldObject as WorldObject
     from eastgate.cluster.ends import ANONYMOUS as ANONYMOUS
     from eastgate.cluster.ends import Address as Address
-    from eastgate.cluster.ends import Anonymous as Anonymous
     from eastgate.cluster.ends import AuthConfig as AuthConfig
     from eastgate.cluster.ends import Backend as Backend
     from eastgate.cluster.ends import CertificateName as CertificateName
+    from eastgate.cluster.ends import Destination as Destination
     from eastgate.cluster.ends import Gateway as Gateway
     from eastgate.cluster.ends import Host as Host
     from eastgate.cluster.ends import Pod as Pod
     from eastgate.cluster.ends import Route as Route
     from eastgate.cluster.ends import Service as Service
     from eastgate.cluster.ends import ServiceAccount as ServiceAccount
+    from eastgate.cluster.ends import Source as Source
     from eastgate.cluster.ends import SpiffeId as SpiffeId
-    from eastgate.cluster.points import Point as Point
-    from eastgate.cluster.unread import Callers as Callers
     from eastgate.cluster.unread import Handling as Handling
-    from eastgate.cluster.unread import Met as Met
-    from eastgate.cluster.unread import Unconsidered as Unconsidered
-    from eastgate.cluster.unread import Unread as Unread
-    from eastgate.cluster.unread import UnreadObjects as UnreadObjects
-    from eastgate.cluster.unread.model import By as By
-    from eastgate.cluster.unread.model import Influence as Influence
-    from eastgate.cluster.unread.model import Plane as Plane
-    from eastgate.cluster.unread.model import Reach as Reach
-    from eastgate.cluster.unread.model import Side as Side
-    from eastgate.cluster.unread.model import UnreadKind as UnreadKind
-    from eastgate.commands import compare as compare
-    from eastgate.commands import convert_manifests as convert_manifests
-    from eastgate.commands import describe as describe
-    from eastgate.commands import list_objects as list_objects
-    from eastgate.commands import make_crds as make_crds
-    from eastgate.commands import reach_graph as reach_graph
-    from eastgate.commands import run_lint as run_lint
-    from eastgate.commands import run_tables as run_tables
-    from eastgate.control.events import MeshEvent as MeshEvent
-    from eastgate.control.gateways import GatewaySite as GatewaySite
-    from eastgate.convert import Assumption as Assumption
-    from eastgate.convert import Conversion as Conversion
-    from eastgate.convert.model import Written as Written
-    from eastgate.dialects import Policy as Policy
-    from eastgate.dialects.accesspolicy.settings import *  # noqa: F403
-    from eastgate.dialects.base import Condition as Condition
-    from eastgate.dialects.gep3779.settings import *  # noqa: F403
-    from eastgate.dialects.istio.settings import *  # noqa: F403
-    from eastgate.dialects.kuadrant.settings import *  # noqa: F403
-    from eastgate.dialects.linkerd.settings import *  # noqa: F403
-    from eastgate.dialects.network.settings import *  # noqa: F403
-    from eastgate.dialects.rejected import RejectedPolicy as RejectedPolicy
-    from eastgate.engine.trace import LayerTrace as LayerTrace
-    from eastgate.engine.trace import Missed as Missed
-    from eastgate.engine.trace import NearMiss as NearMiss
-    from eastgate.engine.trace import StageTrace as StageTrace
-    from eastgate.engine.trace import Trace as Trace
-    from eastgate.envoy.config.clusters import SocketAddress as SocketAddress
-    from eastgate.ir import Layer as Layer
-    from eastgate.ir import Origin as Origin
-    from eastgate.ir import Outcome as Outcome
-    from eastgate.ir import PolicyRef as PolicyRef
-    from eastgate.ir import Refusal as Refusal
-    from eastgate.ir import Reply as Reply
-    from eastgate.ir import Request as Request
-    from eastgate.ir import Rule as Rule
-    from eastgate.ir import Ruling as Ruling
-    from eastgate.local.mesh import LocalMesh as LocalMesh
-    from eastgate.local.mesh import MeshOptions as MeshOptions
-    from eastgate.reach.comparison import DoubtReason as DoubtReason
-    from eastgate.reading.jwt import DiscoveredKeys as DiscoveredKeys
-    from eastgate.reading.jwt import Keys as Keys
-    from eastgate.reading.jwt import KeySource as KeySource
-    from eastgate.reading.jwt import KnownKeys as KnownKeys
-    from eastgate.reading.manifests import Bounds as Bounds
-    from eastgate.reading.manifests import Document as Document
-    from eastgate.reports.describe import DescribedField as DescribedField
-    from eastgate.reports.describe import Description as Description
-    from eastgate.reports.diff.model import ChangedPorts as ChangedPorts
-    from eastgate.reports.diff.model import ChangedRequests as ChangedRequests
-    from eastgate.reports.diff.model import DiffReport as DiffReport
-    from eastgate.reports.diff.model import FailOn as FailOn
-    from eastgate.reports.diff.model import SideVerdict as SideVerdict
-    from eastgate.reports.diff.model import Unproven as Unproven
-    from eastgate.reports.diff.model import VerdictChange as VerdictChange
-    from eastgate.reports.explain import explain as explain
-    from eastgate.reports.get import Listed as Listed
-    from eastgate.reports.get import Listing as Listing
-    from eastgate.reports.graph import AllowedWay as AllowedWay
-    from eastgate.reports.graph import Bundle as Bundle
-    from eastgate.reports.graph import Edge as Edge
-    from eastgate.reports.graph import Graph as Graph
-    from eastgate.reports.graph import GraphNode as GraphNode
-    from eastgate.reports.graph import GraphSelection as GraphSelection
-    from eastgate.reports.graph import Grouping as Grouping
-    from eastgate.reports.graph import NodeKind as NodeKind
-    from eastgate.reports.graph import Pairs as Pairs
-    from eastgate.reports.graph import ReachVerdict as ReachVerdict
-    from eastgate.reports.invariants.future import ImaginedPod as ImaginedPod
-    from eastgate.reports.invariants.standings import Counterexample as Counterexample
-    from eastgate.reports.invariants.standings import StatementFinding as StatementFinding
-    from eastgate.reports.invariants.standings import StatementStanding as StatementStanding
-    from eastgate.reports.lint import Finding as Finding
-    from eastgate.reports.tables import Case as Case
-    from eastgate.reports.tables import Rejection as Rejection
-    from eastgate.reports.tables import Result as Result
-    from eastgate.reports.tables import Run as Run
-    from eastgate.reports.tables import Table as Table
-    from eastgate.reports.tables.coverage import Coverage as Coverage
-    from eastgate.settings import DataPlane as DataPlane
-    from eastgate.settings import McpDenials as McpDenials
-    from eastgate.settings import MeshMode as MeshMode
-    from eastgate.settings import Names as Names
-    from eastgate.settings import OpenRequests as OpenRequests
-    from eastgate.settings import Section as Section
+    from eastgate.reports.public import Authority as Authority
+    from eastgate.reports.public import connect as connect
+    from eastgate.reports.public import crds as crds
+    from eastgate.reports.public import from_objects as from_objects
+    from eastgate.reports.public import from_text as from_text
+    from eastgate.reports.public import load as load
+    from eastgate.reports.public import test as test
     from eastgate.settings import Settings as Settings
     from eastgate.settings import SettingsError as SettingsError
-    from eastgate.settings import Sidecars as Sidecars
-    from eastgate.settings import Size as Size
 
     __all__: list[str]
 
 _NAMES = {
-    "reports.describe": ("DescribedField", "Description"),
-    "reports.explain": ("explain",),
-    "reports.diff.model": (
-        "ChangedPorts",
-        "ChangedRequests",
-        "DiffReport",
-        "FailOn",
-        "SideVerdict",
-        "Unproven",
-        "VerdictChange",
-    ),
-    "reach.differences": ("DoubtReason",),
-    "reports.get": ("Listed", "Listing"),
-    "reports.graph": (
-        "AllowedWay",
-        "Bundle",
-        "Edge",
-        "Graph",
-        "GraphNode",
-        "GraphSelection",
-        "Grouping",
-        "NodeKind",
-        "Pairs",
-        "ReachVerdict",
-    ),
-    "commands": (
-        "compare",
-        "convert_manifests",
-        "describe",
-        "list_objects",
-        "make_crds",
-        "reach_graph",
-        "run_lint",
-        "run_tables",
-    ),
-    "authority.authority": ("Authority", "from_objects", "from_text", "load"),
-    "authority.deciding": ("Prepared",),
-    "convert": ("Assumption", "Conversion"),
-    "convert.model": ("Written",),
     "authority.decisions": ("Decision", "Verdict"),
-    "authority.auditing": ("Audited", "Would"),
-    "authority.enforcement": ("PolicyEnforcement",),
-    "basics.diagnostics": ("Code", "Diagnostic", "Reporter", "Severity"),
-    "dialects": ("Policy", "Settings"),  # settings are read with those that dialects bring
-    "dialects.base": ("Condition",),
-    "dialects.rejected": ("RejectedPolicy",),
-    "envoy.config.clusters": ("SocketAddress",),
-    "engine.trace": ("LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace"),
-    "reports.lint": ("Finding",),
-    "control.events": ("MeshEvent",),
-    "control.gateways": ("GatewaySite",),
-    "local.mesh": ("LocalMesh", "MeshOptions"),
-    "basics.diagnostics.spans": ("SourceText", "Span"),
-    "ir": ("Layer", "Origin", "Outcome", "PolicyRef", "Refusal", "Reply", "Request", "Rule", "Ruling"),
-    "authority.questions": ("Arrival", "Question", "QuestionError"),
+    "authority.questions": ("Question", "QuestionError"),
     "cluster.ends": (
         "ANONYMOUS",
         "Address",
-        "Anonymous",
         "AuthConfig",
         "Backend",
         "CertificateName",
+        "Destination",
         "Gateway",
         "Host",
         "Pod",
         "Route",
         "Service",
         "ServiceAccount",
+        "Source",
         "SpiffeId",
     ),
-    "authority.reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
-    "settings": (
-        "DataPlane",
-        "McpDenials",
-        "MeshMode",
-        "Names",
-        "OpenRequests",
-        "Section",
-        "SettingsError",
-        "Sidecars",
-        "Size",
-    ),
-    "reading.manifests": ("Bounds", "Document"),
-    "reports.invariants.future": ("ImaginedPod",),
-    "reports.invariants.proving": ("Counterexample", "StatementFinding", "StatementStanding"),
-    "reports.tables": ("Case", "Rejection", "Result", "Run", "Table"),
-    "reports.tables.coverage": ("Coverage",),
-    "reading.jwt": ("DiscoveredKeys", "KeySource", "Keys", "KnownKeys"),
-    "cluster.unread": ("Callers", "Handling", "Met", "Unconsidered", "Unread", "UnreadObjects"),
-    "cluster.unread.model": ("By", "Influence", "Plane", "Reach", "Side", "UnreadKind"),
-    "cluster": ("ObjectId", "World", "WorldObject"),
-    "cluster.points": ("Point",),
+    "authority.reading": ("ManifestError",),
+    "cluster.unread": ("Handling",),
+    "dialects": ("Settings",),  # settings are read with those that dialects bring
+    "reports.public": ("Authority", "connect", "crds", "from_objects", "from_text", "load", "test"),
+    "settings": ("SettingsError",),
 }
 """Where each name is defined. It is imported when it is first used: most commands need few of them."""
 
@@ -263,21 +83,24 @@ if not TYPE_CHECKING:  # a type checker would take any name for one that exists
     def __getattr__(name: str) -> object:
         if name == "__all__":
             return __dir__()
-        if name in _MODULES:
-            value = getattr(import_module(f"eastgate.{_MODULES[name]}"), name)
-        elif name[0].isupper() and name in (settings := _settings_of_dialects()):
-            value = settings[name]
-        else:
+        if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = value
-        return value
+        import_module(f"{__name__}.{_MODULES[name]}")
+        _take_loaded()
+        return globals()[name]
 
 
-def _settings_of_dialects() -> dict[str, type]:
-    from eastgate.dialects import public_settings
+def _take_loaded() -> None:
+    """Take the names whose modules are loaded, so that an error, too, has its public name in a traceback."""
+    import sys
 
-    return public_settings()
+    for module, names in _NAMES.items():
+        loaded = sys.modules.get(f"{__name__}.{module}")
+        for name in names if loaded is not None else ():
+            value = globals()[name] = getattr(loaded, name)
+            if hasattr(value, "__qualname__"):
+                value.__module__ = __name__
 
 
 def __dir__() -> list[str]:
-    return sorted([*_MODULES, *_settings_of_dialects(), "__version__"])
+    return sorted([*_MODULES, "__version__"])

@@ -147,6 +147,10 @@ class Settings:
         for section in self.sections:
             section.check(self)
 
+    def __repr__(self) -> str:
+        values = ((setting.name, getattr(self, setting.name), setting.default) for setting in fields(self))
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value, default in values if value != default)})"
+
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object], base: Settings | None = None) -> Settings:
         """Read settings by their written names, `denyOnly` and so on, on top of others."""

@@ -9,21 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from eastgate import (
-    Authority,
-    ManifestError,
-    Manifests,
-    Question,
-    QuestionError,
-    Settings,
-    SettingsError,
-    World,
-    read_manifests,
-)
+from eastgate import Authority, ManifestError, Question, QuestionError, Settings, SettingsError
 from eastgate.authority.reading import sort_documents
-from eastgate.cluster import Pod
+from eastgate.cluster import Pod, World
 from eastgate.cluster.unread import Handling
 from eastgate.dialects import reads
+from eastgate.manifests import Manifests, read_manifests
 from eastgate.reading.manifests import read, read_objects
 from eastgate.reports.tables import Table
 from eastgate.settings import networks

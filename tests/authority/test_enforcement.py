@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.authority.authority import load
+from eastgate import load
 from eastgate.authority.questions import Question
 from eastgate.settings import Settings, Sidecars
 

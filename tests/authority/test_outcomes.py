@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eastgate.authority.authority import load
+from eastgate import load
 from eastgate.authority.outcomes import examples
 from eastgate.authority.questions import Question
 from eastgate.cli import main

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.authority.authority import Authority, load
+from eastgate import Authority, load
 from eastgate.authority.questions import Question
 from eastgate.authority.spelling import KnownNames
 from eastgate.basics.diagnostics import mistyped

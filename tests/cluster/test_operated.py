@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from eastgate import Question, Settings, load, read_manifests
+from eastgate import Question, Settings, load
 from eastgate.authority.questions import QuestionError
 from eastgate.cluster import World
+from eastgate.manifests import read_manifests
 
 TEMPLATE = "template: {metadata: {labels: {app: web}}, spec: {serviceAccountName: runner, containers: [{name: c}]}}"
 KNATIVE = """\

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.authority.authority import load
+from eastgate import load
 from eastgate.control.modes import PortMode, changed_modes, mode_of
 from eastgate.ir import (
     ALWAYS,

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from eastgate import Size
-from eastgate.authority.authority import Authority, load
+from eastgate import Authority, load
 from eastgate.authority.reading import read_plain
 from eastgate.authority.sources.documents import ref_of
 from eastgate.authority.sources.listing import ClusterPath
@@ -22,7 +21,7 @@ from eastgate.controller.admission.webhooks import Webhooks
 from eastgate.controller.admitting import judge_change, mutate_pod, refuse_too_large
 from eastgate.controller.injection import InjectionOptions
 from eastgate.reports.invariants.objects import read_invariant
-from eastgate.settings import Settings
+from eastgate.settings import Settings, Size
 from tests.authority.sources.objects import CART, GROUP, GUARDED, policy
 from tests.controller.admission.running import run_webhooks
 from tests.controller.admission.semantic.world import authority, gep

@@ -8,7 +8,10 @@ from dataclasses import fields
 
 import pytest
 
-from eastgate import DenyOnly, GepSettings, InboundPolicy, LinkerdSettings, MeshMode, Settings, SettingsError, dialects
+from eastgate import Settings, SettingsError, dialects
+from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
+from eastgate.settings import MeshMode
 
 
 @pytest.mark.real

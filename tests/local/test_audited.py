@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
+from eastgate import Authority, load
 from eastgate.authority.auditing import Would
-from eastgate.authority.authority import Authority, load
 from eastgate.control.access_log import Observation, WouldBe, would_be
 from eastgate.control.events import Decided
 from eastgate.control.metrics import MeshMetrics

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.authority.authority import load
+from eastgate import load
 from eastgate.authority.changes import ChangedNames
 from eastgate.control.access_log import Observation, Repeats, read_record
 from eastgate.control.deciders import Deciders, describe_handshake

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.authority.authority import Authority, load
+from eastgate import Authority, load
 from eastgate.authority.questions import QuestionError
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.control.access_log import Observation

@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 from rich.console import Console
 
-from eastgate.authority.authority import load
+from eastgate import load
 from eastgate.authority.changes import ChangedNames
 from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.control.access_log import read_record

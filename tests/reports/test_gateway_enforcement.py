@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from eastgate.authority.authority import load
+from eastgate import load
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe import describe
 from tests.local.agents import AGENTS, ASKING, POLICIES

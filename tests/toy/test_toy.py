@@ -15,7 +15,6 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-import eastgate as package
 from eastgate import Authority, Question, dialects
 from eastgate.authority.reading import sort_documents
 from eastgate.cli import main
@@ -215,11 +214,6 @@ def test_completions_know_its_names(eastgate: Run) -> None:
     context = click.Context(click.Command("describe"))
     context.params = {"words": ("gl",), "files": ("party.yaml",)}
     assert [item.value for item in kinds_and_names(context, click.Argument(["words"]), "c")] == ["cart"]
-
-
-def test_its_settings_are_public() -> None:
-    assert {"GuestRefusal", "ToySettings"} <= set(dir(package))
-    assert dialects.public_settings()["ToySettings"] is ToySettings
 
 
 def test_the_catalogue_has_a_chapter_for_it() -> None:

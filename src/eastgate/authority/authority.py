@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from os import PathLike
 from typing import TYPE_CHECKING, cast
 
 from eastgate import dialects
@@ -20,14 +19,12 @@ from eastgate.authority.reading import (
     FaultReason,
     ManifestError,
     Manifests,
-    read_manifests,
     read_plain,
-    read_whole_text,
     ref_of_document,
     ref_of_id,
 )
 from eastgate.basics.diagnostics import Diagnostic
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
 from eastgate.cluster.changes import Change
 from eastgate.cluster.points import Direction, Point
@@ -36,7 +33,7 @@ from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.engine.engine import Engine
 from eastgate.ir import Attachment, Layer, LiveAnswers, PolicyRef, Predicate, Request, Stances
-from eastgate.reading.manifests import Bounds, Document
+from eastgate.reading.manifests import Document
 from eastgate.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -59,6 +56,9 @@ class Touched:
 
 class Authority:
     """A world, the policies on it, and an engine that decides by them. A change is in force from the next question."""
+
+    def __repr__(self) -> str:
+        return brief(self, f"policies={len(self.policies)} workloads={len(self._world.workloads)}")
 
     def __init__(
         self,
@@ -401,50 +401,3 @@ def _differing(reading: Settings, deciding: Settings) -> str:
 def _is_about(warning: Diagnostic, names: Set[str]) -> bool:
     """Return whether a warning is about an object of a cluster that has one of these names."""
     return warning.span is not None and warning.span.source.is_object and warning.span.file in names
-
-
-def load(
-    *paths: str | PathLike[str],
-    settings: Settings | None = None,
-    keys: KeySource | None = None,
-    follow: bool = False,
-    exclude: Iterable[str] = (),
-    strict: bool = True,
-    unread: Handling = Handling.ERROR,
-    live: bool = False,
-) -> Authority:
-    """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
-
-    With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out.
-    `strict`, `unread` and `live` are those of `Authority`.
-    """
-    manifests = read_manifests(paths, settings, bounds=Bounds.of(paths, follow=follow, exclude=exclude))
-    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
-
-
-def from_text(
-    text: str,
-    settings: Settings | None = None,
-    keys: KeySource | None = None,
-    *,
-    strict: bool = True,
-    unread: Handling = Handling.ERROR,
-    live: bool = False,
-) -> Authority:
-    """Build an authority on the manifests in a text, in YAML or JSON. Raises ManifestError as `load` does."""
-    manifests = read_whole_text("text", text, settings or Settings())
-    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
-
-
-def from_objects(
-    objects: Iterable[Mapping[str, object]],
-    settings: Settings | None = None,
-    keys: KeySource | None = None,
-    *,
-    strict: bool = True,
-    unread: Handling = Handling.ERROR,
-    live: bool = False,
-) -> Authority:
-    """Build an authority on objects of the Kubernetes API, as client libraries have them. Raises ManifestError."""
-    manifests = read_plain(objects, settings or Settings(), whole=True)
-    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)

@@ -23,6 +23,7 @@ from eastgate.authority.questions import (
     ends,
     request_values,
 )
+from eastgate.basics.records import brief
 from eastgate.cluster import World
 from eastgate.cluster.points import NetworkEnd, Point
 from eastgate.cluster.unread import (
@@ -288,6 +289,9 @@ class Prepared:
     """
 
     __slots__ = ("_answered", "_decider", "_engine", "_resolved", "question")
+
+    def __repr__(self) -> str:
+        return brief(self, str(self.question))
 
     def __init__(self, decider: Decider, question: Question) -> None:
         self.question = question

@@ -11,6 +11,7 @@ from eastgate.authority.point_programs import Decided
 from eastgate.authority.questions import Arrival, Question
 from eastgate.authority.trace_json import trace_to_json
 from eastgate.basics.diagnostics.spans import Span
+from eastgate.basics.records import brief
 from eastgate.cluster.points import Direction, Point
 from eastgate.cluster.unread import Handling, Plane, Standing, Unconsidered, could_change, standing
 from eastgate.dialects.base import Condition
@@ -93,7 +94,12 @@ class Decision:
         return self.allowed
 
     def __repr__(self) -> str:
-        return f"<Decision {self.verdict}: {self.question}>"
+        return brief(self, f"{self.verdict}: {self.question}")
+
+    def __reduce__(self) -> tuple[type[Decision], tuple[bytes]]:
+        from eastgate.authority.kept import KeptDecision, keep  # few are pickled or copied
+
+        return KeptDecision, (keep(self),)
 
     @property
     def arrival(self) -> Arrival:

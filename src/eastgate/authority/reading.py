@@ -12,7 +12,7 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 from eastgate import dialects
 from eastgate.authority.examining import PolicyExamination
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import Manifest, Namespace, ObjectId, World, WorldObject, interpret, may_install
 from eastgate.cluster.unread import By, Influence, Plane, UnreadKind, UnreadObjects, unlisted_objects, unread_object
 from eastgate.dialects import Policy
@@ -95,6 +95,10 @@ class Manifests:
     unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
     """The errors, by dialect, in what a cluster says about all of its policies: see `PolicyExamination`."""
     _documents: dict[Policy, Document] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        errors = len(self.reporter.errors)
+        return brief(self, f"objects={len(self.objects)} policies={len(self.policies)} errors={errors}")
 
     def add(self, document: Document) -> None:
         """Take in one document."""

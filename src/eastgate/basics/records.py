@@ -16,11 +16,20 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-__all__ = ["dataclass"]
+__all__ = ["brief", "dataclass"]
 
 _OPTIONS = {"eq", "frozen", "kw_only", "order", "slots", "weakref_slot"}
 _SPECIAL = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__", "__slots__", "__match_args__"}
 _ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
+
+
+_LONGEST_REPR = 120
+
+
+def brief(value: object, text: str) -> str:
+    """Return a `repr` in one short line: the type of a value, and what tells it from others."""
+    line = f"<{type(value).__name__} {' '.join(text.split())}"
+    return f"{line}>" if len(line) < _LONGEST_REPR else f"{line[: _LONGEST_REPR - 2]}…>"
 
 
 def _dataclass(cls: type | None = None, **options: bool) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Self, TypedDict, Unpack
@@ -131,6 +132,9 @@ class Question:
         words = [str(word) for option, value in options if value is not None for word in (option, value)]
         flags = {"--plaintext": self.plaintext, "--no-token": self.no_token}
         return [*words, *(flag for flag, given in flags.items() if given)]
+
+    def __repr__(self) -> str:
+        return f"<Question {shlex.join(self.arguments)}>"
 
     def __str__(self) -> str:
         port = f" port {self.port}" if self.port is not None else ""

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Self
 from weakref import WeakMethod
 
+from eastgate.basics.records import brief
 from eastgate.cluster.changes import Change
 from eastgate.cluster.gateways import GATEWAY_NAME_LABEL, Backend, Gateway, GrantFrom, ReferenceGrant, Route
 from eastgate.cluster.installations import MeshInstallation
@@ -48,6 +49,9 @@ class World:
     """The objects of a cluster, with the questions that dialects and the engine have about them. It is for reading."""
 
     __slots__ = ("_has", "_watching")
+
+    def __repr__(self) -> str:
+        return brief(self, f"objects={len(self.objects)}")
 
     def __init__(self) -> None:
         self._has = Inventory()

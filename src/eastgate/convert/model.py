@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.spans import Span
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import World
 from eastgate.dialects import Policy
 from eastgate.dialects.istio.settings import IstioSettings
@@ -62,6 +62,9 @@ class Written:
     manifest: Manifest
     document: Document
     others: tuple[Document, ...] = ()
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.manifest['kind']} from {self.document!r}")
 
 
 @dataclass(slots=True)

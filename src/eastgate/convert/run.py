@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from eastgate.authority.reading import Manifests, sort_documents
 from eastgate.basics.diagnostics import Diagnostic
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import World
 from eastgate.convert import codes
 from eastgate.convert.model import Item, Job, Manifest, Options, Written
@@ -28,6 +28,9 @@ class Conversion:
     kept: tuple[Document, ...]
     passed_on: int = 0
 
+    def __repr__(self) -> str:
+        return brief(self, f"written={len(self.written)} losses={len(self.losses)} kept={len(self.kept)}")
+
     @property
     def is_empty(self) -> bool:
         """Return whether nothing was converted."""
@@ -47,13 +50,28 @@ def convert(
     if manifests.reporter.errors:
         return manifests, Conversion((), (), ())
     items = _items(manifests.policies, reading.documents, settings.namespace)
-    job = Job(settings, World.of(manifests.objects), options or Options(), items)
+    world = World.of(manifests.objects)
+    return manifests, convert_policies(items, to, world, settings, options, order=reading.documents)
+
+
+def convert_policies(
+    items: Sequence[Item],
+    to: str,
+    world: World,
+    settings: Settings,
+    options: Options | None = None,
+    *,
+    order: Sequence[Document] | None = None,
+) -> Conversion:
+    """Convert policies. The results have the order of the documents of `order`; else that of the policies."""
+    job = Job(settings, world, options or Options(), items)
     passed_on = _run(items, to, job)
-    order = {id(document): number for number, document in enumerate(reading.documents)}
-    return manifests, Conversion(
-        tuple(sorted(job.written, key=lambda converted: order[id(converted.document)])),
+    documents = [item.document for item in items] if order is None else order
+    places = {id(document): number for number, document in enumerate(documents)}
+    return Conversion(
+        tuple(sorted(job.written, key=lambda converted: places[id(converted.document)])),
         tuple(sorted(job.losses, key=_position)),
-        tuple(sorted(job.kept, key=lambda document: order[id(document)])),
+        tuple(sorted(job.kept, key=lambda document: places[id(document)])),
         passed_on,
     )
 

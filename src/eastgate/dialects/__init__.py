@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -49,7 +48,6 @@ __all__ = [
     "is_on_network",
     "is_policy",
     "matters",
-    "public_settings",
     "read_log_line",
     "read_object",
     "read_policy",
@@ -87,12 +85,6 @@ def registered() -> Registry:
 @lru_cache(maxsize=2)
 def _registry(dialects: tuple[Dialect[Any], ...]) -> Registry:
     return Registry((rejected.DIALECT, *dialects))  # what cannot be read comes first
-
-
-def public_settings() -> dict[str, type]:
-    """Return the sections of settings that dialects bring, and the types of their values, by name."""
-    modules = (sys.modules[dialect.settings.__module__] for dialect in DIALECTS if dialect.settings is not None)
-    return {name: getattr(module, name) for module in modules for name in module.__all__}
 
 
 def dialect_of(policy: Policy) -> Dialect[Any]:

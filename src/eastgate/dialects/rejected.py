@@ -18,7 +18,20 @@ from eastgate.cluster.unread.locating import content_of, locate_targets
 from eastgate.dialects.base import Condition, Dialect, Kind, Scene
 from eastgate.dialects.modes import LayerMode, Mode, refusing
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words
-from eastgate.ir import And, Attachment, Chain, Deny, Layer, Origin, Placement, PolicyRef, Refusal, Rule, RuleKind
+from eastgate.ir import (
+    And,
+    Attachment,
+    Chain,
+    Deny,
+    Layer,
+    Origin,
+    Placement,
+    PolicyRef,
+    Refusal,
+    Rule,
+    RuleKind,
+    repr_of_named,
+)
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests import codes as text_codes
 from eastgate.settings import Settings
@@ -59,6 +72,8 @@ class RejectedPolicy:
 
     references: ClassVar[tuple[PolicyRef, ...]] = ()
     audit: ClassVar[bool] = False
+
+    __repr__ = repr_of_named
 
     @property
     def origins(self) -> Iterator[Origin]:

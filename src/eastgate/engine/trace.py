@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from eastgate.basics.diagnostics import did_you_mean
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.ir import (
     UNOPPOSED,
     And,
@@ -58,6 +58,9 @@ class NearMiss:
     missed: tuple[Missed, ...]
     unmet: tuple[Predicate, ...] = ()
 
+    def __repr__(self) -> str:
+        return brief(self, f"{self.rule.origin}")
+
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:
@@ -69,6 +72,9 @@ class StageTrace:
     rules: int
     observed: tuple[tuple[Rule, str], ...] = ()
     asked: tuple[tuple[str, Answer], ...] = ()
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.stage}: {self.effect}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,9 @@ class LayerTrace:
     nearest: tuple[NearMiss, ...] = ()
     effective: EffectivePolicy | None = None
 
+    def __repr__(self) -> str:
+        return brief(self, f"{self.layer}: stages={len(self.stages)}")
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -97,6 +106,9 @@ class Trace:
     layers: tuple[LayerTrace, ...]
     not_reached: tuple[str, ...] = ()
     unknown: tuple[Attribute, ...] = ()
+
+    def __repr__(self) -> str:
+        return brief(self, f"layers={len(self.layers)}")
 
 
 def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Trace:

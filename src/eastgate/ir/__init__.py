@@ -62,7 +62,7 @@ from eastgate.ir.predicates import (
     mentions,
     rewrite,
 )
-from eastgate.ir.provenance import Derived, Origin, PolicyRef, RuleKind
+from eastgate.ir.provenance import Derived, Origin, PolicyRef, RuleKind, repr_of_named
 from eastgate.ir.requests import Request
 from eastgate.ir.rules import (
     AllowAny,
@@ -185,6 +185,7 @@ __all__ = [
     "labels_text",
     "mentions",
     "needs_http",
+    "repr_of_named",
     "rewrite",
     "rewrite_stage",
     "rules_of",

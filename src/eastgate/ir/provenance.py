@@ -25,6 +25,16 @@ class PolicyRef:
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part is not None)
 
 
+class _WithRef(Protocol):
+    @property
+    def ref(self) -> PolicyRef: ...
+
+
+def repr_of_named(policy: _WithRef) -> str:
+    """Return the name of a policy: the `repr` of policies of all dialects."""
+    return f"<{policy.ref}>"
+
+
 class RuleKind(enum.Enum):
     """The kinds of rules."""
 

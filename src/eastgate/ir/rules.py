@@ -59,6 +59,9 @@ class Refusal(enum.IntEnum):
     FORBIDDEN = 403
     NOT_FOUND = 404
 
+    def __str__(self) -> str:
+        return "closed" if self is Refusal.CLOSED else str(self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class Deny:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from eastgate import Handling, connect
 from eastgate.cli import main
 from eastgate.controller.injection import InjectionOptions, inject
 from tests.authority.sources.objects import CART, GROUP, policy
@@ -220,3 +222,17 @@ def test_examples_of_commands_about_a_cluster_can_be_pasted(server: ApiServer, t
     (example,) = [line.partition("example: ")[2] for line in compared.output.splitlines() if "example: " in line]
     assert example.startswith(f"eastgate check --cluster --kubeconfig {server.kubeconfig} ")
     assert CliRunner().invoke(main, shlex.split(example)[1:]).exit_code == 1
+
+
+def test_the_python_api_reads_a_cluster_as_the_commands_do(server: ApiServer, shop: str) -> None:
+    ends = f"sa:{shop}/stranger", f"pod:{shop}/bare"
+    authority = connect(kubeconfig=server.kubeconfig, unread=Handling.BY_KIND)
+    told = json.loads(check(server, shop, ends[0], "pod:bare", "-o", "json").stdout)
+    decision = authority.check(*ends, port=8080)
+    assert decision.to_json() == {key: told[key] for key in decision.to_json()}
+    assert not authority.check(ends[0], f"pod:{shop}/guarded", port=8080)
+
+    async def in_a_notebook() -> None:
+        assert len(connect(kubeconfig=server.kubeconfig, unread=Handling.BY_KIND).policies) == len(authority.policies)
+
+    asyncio.run(in_a_notebook())

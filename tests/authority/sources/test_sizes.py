@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate import Reporter, Settings, SettingsError, Size
+from eastgate import Settings, SettingsError
 from eastgate.authority.authority import Authority
 from eastgate.authority.reading import FaultReason, read_plain, sort_documents
 from eastgate.authority.sources.codes import NAMESPACE_TOO_LARGE, POLICY_TOO_LARGE
@@ -21,8 +21,10 @@ from eastgate.authority.sources.sizes import PolicySizes, policy_problem, size_o
 from eastgate.cluster import Everything, PodsMatching
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.ir import PolicyRef
+from eastgate.manifests import Reporter
 from eastgate.reading.manifests.document import content_of
 from eastgate.reading.manifests.rendered import forget_renderings
+from eastgate.settings import Size
 from tests.authority.sources.large import LARGE
 from tests.authority.sources.objects import GROUP, policy
 

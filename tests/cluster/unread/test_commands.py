@@ -197,10 +197,11 @@ def test_the_python_api_answers_only_what_is_the_whole_truth(tmp_path: Path) -> 
     question = eastgate.Question.of("sa:shop/web", "pod:shop/cart", port=80)
     with pytest.raises(eastgate.QuestionError, match="what is not read could change the answer"):
         eastgate.load(tmp_path).decide(question)
-    decision = eastgate.load(tmp_path, unread=Handling.WARN).decide(question)
+    authority = eastgate.load(tmp_path, unread=Handling.WARN)
+    decision = authority.decide(question)
     assert (decision.allowed, decision.complete) == (True, False)
     assert decision.stated() == "ALLOW (identity policies only)"
-    assert "not considered: 2 MultiNetworkPolicies" in eastgate.explain(decision)
+    assert "not considered: 2 MultiNetworkPolicies" in authority.explain(decision)
     assert eastgate.load(tmp_path).decide(eastgate.Question.of("sa:shop/web", "pod:pay/bank")).complete
 
 

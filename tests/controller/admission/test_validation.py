@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eastgate import Settings, Size
+from eastgate import Settings
 from eastgate.authority.sources.sizes import size_of
 from eastgate.controller.admission.changes import (
     AdmissionJudgement,
@@ -20,6 +20,7 @@ from eastgate.controller.admission.changes import (
 from eastgate.controller.admission.reviews import MalformedReviewError
 from eastgate.controller.admission.validation import judge_object
 from eastgate.controller.admission.wording import limit_refusals, limit_warnings
+from eastgate.settings import Size
 from tests.controller.admission.reviews import GROUP, Manifest, admission_review, policy, rules
 from tests.reports.crds.corpus import samples
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from eastgate import Authority, NetworkEnforcement, NetworkSettings, Question, Settings
+from eastgate import Authority, Question, Settings
 from eastgate.authority.reading import sort_documents
 from eastgate.cli import main
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import reads
+from eastgate.dialects.network.settings import NetworkEnforcement, NetworkSettings
 from eastgate.reading.manifests.reader import read_text
 
 PODS = """

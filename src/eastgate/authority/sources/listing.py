@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 
 from eastgate.authority.sources.codes import NO_CLUSTER, REFUSED_BY_CLUSTER
 from eastgate.authority.sources.documents import document_of, relevant
@@ -57,7 +58,7 @@ class ClusterPath:
     def read(self, settings: Settings, into: ReadResult, on_part: Callable[[int, int], None] | None) -> None:
         """Add what the cluster has to what was read; report where it cannot be asked."""
         try:
-            into.documents += asyncio.run(self._read(settings, on_part))
+            into.documents += _run(self._read(settings, on_part))
         except (KubeconfigError, UnreachableError, ValueError) as error:
             help_ = "choose one with --kubeconfig and --context; `kubectl version` shows whether it answers"
             into.reporter.report(NO_CLUSTER, f"the cluster cannot be read: {error}", help=help_)
@@ -67,6 +68,16 @@ class ClusterPath:
     async def _read(self, settings: Settings, on_part: Callable[[int, int], None] | None) -> list[Document]:
         async with connect(self.kubeconfig, self.context) as connection:
             return await _Listing(connection, self.namespace or connection.namespace).read(settings, on_part)
+
+
+def _run(reading: Coroutine[None, None, list[Document]]) -> list[Document]:
+    """Wait for a reading, also in a thread that runs a loop of its own, as that of a notebook does."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(reading)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, reading).result()
 
 
 class _Listing:

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from eastgate.basics.diagnostics.redaction import without_quotes
 from eastgate.basics.diagnostics.spans import Span
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 
 
 class Severity(enum.StrEnum):
@@ -35,6 +35,9 @@ class Code:
     right: str = ""
     needs_cluster: bool = False
 
+    def __repr__(self) -> str:
+        return brief(self, f"{self.id} {self.title}")
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
@@ -44,6 +47,9 @@ class Diagnostic:
     message: str
     span: Span | None = None
     help: str | None = None
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.code.id} {self.message}")
 
     def __post_init__(self) -> None:
         if self.span is not None and self.span.source.hides(self.span.line):

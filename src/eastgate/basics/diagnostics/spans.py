@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.diagnostics.redaction import without_secrets
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 
 
 class SourceText:
@@ -76,6 +76,9 @@ class Span:
     column: int
     end_line: int
     end_column: int
+
+    def __repr__(self) -> str:
+        return brief(self, str(self))
 
     @property
     def file(self) -> str:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import Target
-from eastgate.ir import ExternalAuthorizer, Origin, PolicyRef, Predicate, Rule
+from eastgate.ir import ExternalAuthorizer, Origin, PolicyRef, Predicate, Rule, repr_of_named
 
 PROTOTYPE_GROUP = "agentic.prototype.x-k8s.io"  # where the proposal's form lives
 NETWORKING_GROUP = "agentic.networking.x-k8s.io"  # where the API has moved to
@@ -57,6 +57,8 @@ class Policy:
     audit: bool = False
 
     references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    __repr__ = repr_of_named
 
     @property
     def origins(self) -> Iterator[Origin]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import Target
-from eastgate.ir import Origin, PolicyRef, Rule
+from eastgate.ir import Origin, PolicyRef, Rule, repr_of_named
 
 
 class Level(enum.StrEnum):
@@ -50,6 +50,8 @@ class Policy:
     audit: bool = False
 
     references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    __repr__ = repr_of_named
 
     @property
     def origins(self) -> Iterator[Origin]:

@@ -8,6 +8,7 @@ from dataclasses import field
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.model import IstioPolicy
+from eastgate.ir import repr_of_named
 
 
 class MtlsMode(enum.StrEnum):
@@ -35,6 +36,8 @@ class PeerAuthentication(IstioPolicy):
     mode: MtlsMode = MtlsMode.UNSET
     mode_span: Span
     ports: tuple[MtlsPort, ...] = ()
+
+    __repr__ = repr_of_named
 
     @property
     def selects_labels(self) -> bool:
@@ -75,3 +78,5 @@ class RequestAuthentication(IstioPolicy):
     """The tokens that workloads accept. A request without a token passes, and has no claims."""
 
     rules: tuple[JwtRule, ...] = ()
+
+    __repr__ = repr_of_named

@@ -9,7 +9,7 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector, Target
 from eastgate.dialects.istio.written import IstioRule, WrittenValue
-from eastgate.ir import Origin, PolicyRef
+from eastgate.ir import Origin, PolicyRef, repr_of_named
 
 GROUP = "security.istio.io"
 DRY_RUN = "istio.io/dry-run"  # the annotation of a policy that only audits
@@ -72,6 +72,8 @@ class IstioAuthorizationPolicy(IstioPolicy):
     rules: tuple[IstioRule, ...]
     provider: WrittenValue | None = None
     dry_run: bool = False
+
+    __repr__ = repr_of_named
 
     @property
     def origins(self) -> Iterator[Origin]:

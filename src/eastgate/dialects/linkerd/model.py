@@ -11,7 +11,7 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster import GATEWAY_GROUP, GrpcRule, ParentRef, Route, RouteRule, Selector
 from eastgate.cluster.targets import Target
 from eastgate.dialects.linkerd.settings import InboundPolicy
-from eastgate.ir import Origin, PolicyRef, Predicate, Rule
+from eastgate.ir import Origin, PolicyRef, Predicate, Rule, repr_of_named
 from eastgate.ir.attributes import Attribute
 
 GROUP = "policy.linkerd.io"
@@ -68,6 +68,8 @@ class Server(LinkerdResource):
     labels: Mapping[str, str] = field(default_factory=dict)
     created: str | None = None
 
+    __repr__ = repr_of_named
+
 
 @dataclass(frozen=True, slots=True)
 class ClientRequirement:
@@ -89,6 +91,8 @@ class ServerAuthorization(LinkerdResource):
     server: str | Selector
     rule: Rule
     client: Predicate | None = None
+
+    __repr__ = repr_of_named
 
     @property
     def origins(self) -> Iterator[Origin]:
@@ -117,6 +121,8 @@ class AuthorizationPolicy(LinkerdResource):
     requirements: tuple[ClientRequirement, ...]
     refs_span: Span
 
+    __repr__ = repr_of_named
+
     @property
     def origin(self) -> Origin:
         """Return the origin of its only rule."""
@@ -134,6 +140,8 @@ class MeshTLSAuthentication(LinkerdResource):
     who: Predicate
     who_span: Span
 
+    __repr__ = repr_of_named
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NetworkAuthentication(LinkerdResource):
@@ -141,6 +149,8 @@ class NetworkAuthentication(LinkerdResource):
 
     where: Predicate
     where_span: Span
+
+    __repr__ = repr_of_named
 
 
 def is_server(parent: ParentRef) -> bool:
@@ -191,3 +201,5 @@ class HttpRoute(LinkerdResource):
     """Linkerd's own HTTPRoute."""
 
     route: InboundRoute
+
+    __repr__ = repr_of_named

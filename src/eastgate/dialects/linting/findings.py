@@ -5,7 +5,7 @@ from __future__ import annotations
 from eastgate.basics.diagnostics import Code, Diagnostic, Severity, render
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.diagnostics.spans import Span
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,9 @@ class Finding:
     subjects: tuple[str, ...] = ()
     example: str | None = None
     cause: str | None = None
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.code.id} {self.message}")
 
     @classmethod
     def of(cls, diagnostic: Diagnostic, subjects: tuple[str, ...] = ()) -> Finding:

@@ -10,7 +10,7 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Direction
 from eastgate.cluster.targets import Target
-from eastgate.ir import Origin, PolicyRef, Predicate, Rule, Step
+from eastgate.ir import Origin, PolicyRef, Predicate, Rule, Step, repr_of_named
 
 if TYPE_CHECKING:
     from eastgate.dialects.network.lowering import PortItem
@@ -76,6 +76,8 @@ class NetworkPolicy:
     audit: bool = False
 
     references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    __repr__ = repr_of_named
 
     @property
     def origins(self) -> Iterator[Origin]:

@@ -6,7 +6,7 @@ from dataclasses import field
 
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import Span
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.reading.manifests.json.nodes import read_json_nodes
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.rendered import RenderedObject
@@ -63,6 +63,9 @@ class Document:
     """What positions are read from when somebody asks for one after all."""
     default_namespace: str = field(default="default", repr=False, compare=False)
     _located: Node | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.kind} {self.namespace or '-'}/{self.name}")
 
     @property
     def node(self) -> Node | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.cluster.points import Point
 from eastgate.reports.columns import Line, lay_out
 
@@ -24,6 +24,9 @@ class DescribedField:
     data: object
     lines: tuple[Line, ...]
     block: bool = False  # the lines stand below the title, even if there is one
+
+    def __repr__(self) -> str:
+        return brief(self, self.title)
 
 
 def value_field(key: str, title: str, data: object, text: str | None = None) -> DescribedField:
@@ -44,6 +47,9 @@ class Description:
 
     fields: tuple[DescribedField, ...]
     points: tuple[Point, ...] = ()
+
+    def __repr__(self) -> str:
+        return brief(self, " ".join(str(field.data) for field in self.fields[:3]))
 
     def to_json(self) -> dict[str, object]:
         """Return plain data; the keys are the same for everything of one kind."""

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterator
 
 from eastgate.basics.diagnostics.spans import Span
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.reach.comparison import DoubtReason
 from eastgate.reach.endings import Spelling
 
@@ -50,6 +50,9 @@ class ChangedRequests:
     condition: str | None
     spellings: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return brief(self, f"{', '.join(self.caller_words)} -> {', '.join(self.destinations)}")
+
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
         ports = self.ports
@@ -76,6 +79,9 @@ class SideVerdict:
     span: Span | None
     reason: str
 
+    def __repr__(self) -> str:
+        return brief(self, self.reason)
+
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
         return {
@@ -96,6 +102,9 @@ class VerdictChange:
     old: SideVerdict
     new: SideVerdict
     example: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return brief(self, f"now {'allowed' if self.is_wider else 'denied'}: {self.requests!r}")
 
     @property
     def is_wider(self) -> bool:
@@ -143,6 +152,9 @@ class DiffReport:
     common: int
     changed_policies: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.wider} wider, {self.narrower} narrower, {len(self.unproven)} unproven")
 
     @property
     def proven(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from eastgate.basics.diagnostics.printable import printable
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.reading.manifests import Document
 from eastgate.reports.columns import columns, lay_out, narrow
 from eastgate.reports.get.manifests import UNKNOWN_AGE
@@ -29,6 +29,9 @@ class Listed:
     labels: Mapping[str, str] = field(default_factory=dict)
     documents: tuple[Document, ...] = ()
 
+    def __repr__(self) -> str:
+        return brief(self, self.full_name)
+
     @property
     def full_name(self) -> str:
         """Return the name that `-o name` prints: `kind.group/name`, as kubectl does."""
@@ -42,6 +45,9 @@ class Listing:
     headers: tuple[str, ...]
     wide: tuple[str, ...]
     rows: Sequence[Listed]
+
+    def __repr__(self) -> str:
+        return brief(self, f"rows={len(self.rows)}")
 
     def text(
         self, *, wide: bool = False, headers: bool = True, width: int | None = None, color: bool = False

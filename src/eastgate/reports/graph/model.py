@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from eastgate.authority.trace_json import origin_to_json
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.ir import Origin
 
 
@@ -56,6 +56,9 @@ class GraphNode:
     app: str | None = None
     size: int = 1
     is_protected: bool = True  # some policy decides who may call it
+
+    def __repr__(self) -> str:
+        return brief(self, self.id)
 
     @property
     def is_external(self) -> bool:
@@ -118,6 +121,9 @@ class Edge:
     port: int | None
     bundle: Bundle
 
+    def __repr__(self) -> str:
+        return brief(self, f"{self.source} -> {self.target} port {self.port or '*'}: {self.bundle.verdict_text}")
+
     def to_json(self) -> dict[str, object]:
         """Return the edge as JSON has it."""
         return self.with_ends(self.bundle.verdict_to_json())
@@ -156,6 +162,9 @@ class Bundle:
     closed_ports: tuple[int, ...] = ()
     port_ranges: tuple[tuple[int, int], ...] = ()
     doubts: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return brief(self, f"sources={len(self.sources)} targets={len(self.targets)} {self.verdict_text}")
 
     @property
     def is_open_egress(self) -> bool:
@@ -246,6 +255,9 @@ class Graph:
     notes: tuple[str, ...] = field(default=())
     by_pod: bool = False
     is_whole: bool = False
+
+    def __repr__(self) -> str:
+        return brief(self, f"nodes={len(self.nodes)} bundles={len(self.bundles)}")
 
     @property
     def edges(self) -> Iterator[Edge]:

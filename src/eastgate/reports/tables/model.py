@@ -9,7 +9,7 @@ from pathlib import Path
 from eastgate.authority.questions import Question
 from eastgate.authority.reading import DocumentSource
 from eastgate.basics.diagnostics.spans import Span
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.cluster.unread import Handling
 from eastgate.reading.manifests import ANYWHERE, Bounds, Node
 from eastgate.reports.invariants import Statement
@@ -32,6 +32,9 @@ class Case:
     span: Span
     status: int | None = None
     part_spans: Mapping[tuple[str, str], Span] = field(default_factory=dict, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        return brief(self, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +67,6 @@ class Table:
     problem: str | None = None
     statement: Statement | None = None
     cluster: DocumentSource | None = None  # that it is about, in place of manifests
+
+    def __repr__(self) -> str:
+        return brief(self, self.name)

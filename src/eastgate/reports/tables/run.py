@@ -14,7 +14,7 @@ from eastgate.authority.reading import Manifests, read_documents, read_manifests
 from eastgate.authority.spelling import KnownNames
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import Span
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import brief, dataclass
 from eastgate.cluster.question import Question
 from eastgate.cluster.unread import Handling, describe_unconsidered
 from eastgate.dialects import reads
@@ -43,6 +43,9 @@ class Result:
     finding: StatementFinding | None = None
     question: Question | None = None
 
+    def __repr__(self) -> str:
+        return brief(self, f"{'passed' if self.passed else 'failed'}: {self.name}")
+
     @property
     def passed(self) -> bool:
         """Return whether it is as expected."""
@@ -56,6 +59,9 @@ class Run:
     results: list[Result] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     coverage: Coverage | None = None
+
+    def __repr__(self) -> str:
+        return brief(self, f"{self.passed} passed, {self.failed} failed")
 
     @property
     def passed(self) -> int:

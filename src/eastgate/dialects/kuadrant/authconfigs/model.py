@@ -10,7 +10,7 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import HostNamed
 from eastgate.dialects.kuadrant.authconfigs.provenance import WholeScheme
-from eastgate.ir import Origin, PolicyRef
+from eastgate.ir import Origin, PolicyRef, repr_of_named
 
 if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.model import Scheme
@@ -33,6 +33,8 @@ class Policy:
     audit: bool = False
 
     references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    __repr__ = repr_of_named
 
     @property
     def key(self) -> str:

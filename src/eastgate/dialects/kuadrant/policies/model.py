@@ -11,7 +11,7 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
 from eastgate.dialects.kuadrant.policies.provenance import RuleOfPolicy
-from eastgate.ir import Origin, PolicyRef
+from eastgate.ir import Origin, PolicyRef, repr_of_named
 from eastgate.reading.manifests.node import Node
 
 
@@ -60,6 +60,8 @@ class Policy:
     deleted: bool = False
 
     references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    __repr__ = repr_of_named
 
     @property
     def block(self) -> Block:

@@ -9,7 +9,7 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.dialects.kuadrant.proposal.provenance import SchemeNumber
-from eastgate.ir import Origin, PolicyRef
+from eastgate.ir import Origin, PolicyRef, repr_of_named
 
 if TYPE_CHECKING:
     from eastgate.dialects.kuadrant.authorino.model import Scheme
@@ -42,6 +42,8 @@ class Policy:
     audit: bool = False
 
     references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    __repr__ = repr_of_named
 
     @property
     def targets(self) -> tuple[RouteNamed | GatewayNamed, ...]:

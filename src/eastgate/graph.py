@@ -1,0 +1,8 @@
+"""The graph of who can reach whom, which `Authority.graph` returns."""
+
+from eastgate.basics.public import publish
+from eastgate.reports.graph import AllowedWay, Bundle, Edge, Graph, GraphNode, NodeKind, Pairs, ReachVerdict, render
+
+__all__ = ["AllowedWay", "Bundle", "Edge", "Graph", "GraphNode", "NodeKind", "Pairs", "ReachVerdict", "render"]
+
+publish(globals())

@@ -1,0 +1,33 @@
+"""Manifests that were read, without an authority on them, their errors, and the keys of token issuers."""
+
+from eastgate.authority.reading import Fault, FaultReason, Manifests, read_manifests
+from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, Severity
+from eastgate.basics.diagnostics.spans import SourceText, Span
+from eastgate.basics.public import publish
+from eastgate.dialects import Policy
+from eastgate.dialects.rejected import RejectedPolicy
+from eastgate.reading.jwt import DiscoveredKeys, Keys, KeySource, KnownKeys
+from eastgate.reading.manifests import Bounds, Document
+
+__all__ = [
+    "Bounds",
+    "Code",
+    "Diagnostic",
+    "DiscoveredKeys",
+    "Document",
+    "Fault",
+    "FaultReason",
+    "KeySource",
+    "Keys",
+    "KnownKeys",
+    "Manifests",
+    "Policy",
+    "RejectedPolicy",
+    "Reporter",
+    "Severity",
+    "SourceText",
+    "Span",
+    "read_manifests",
+]
+
+publish(globals())

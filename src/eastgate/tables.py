@@ -1,0 +1,21 @@
+"""Decision tables, invariants and their results, which `eastgate.test` returns."""
+
+from eastgate.basics.public import publish
+from eastgate.reports.invariants.future import ImaginedPod
+from eastgate.reports.invariants.standings import Counterexample, StatementFinding, StatementStanding
+from eastgate.reports.tables import Case, Coverage, Rejection, Result, Run, Table
+
+__all__ = [
+    "Case",
+    "Counterexample",
+    "Coverage",
+    "ImaginedPod",
+    "Rejection",
+    "Result",
+    "Run",
+    "StatementFinding",
+    "StatementStanding",
+    "Table",
+]
+
+publish(globals())
