@@ -30,9 +30,8 @@ from eastgate.cluster import World
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
 from eastgate.control.access_log import read_record
 from eastgate.control.authorizer.checks import ProxyAnswer
-from eastgate.control.authorizer.external import ExternalAuthorizers, ServiceAddress
+from eastgate.control.authorizer.external import ServiceAddress
 from eastgate.control.authorizer.metrics import task_failures
-from eastgate.control.authorizing import MeshAuthorizer
 from eastgate.control.deciders import Deciders
 from eastgate.control.endpoints import TlsEndpoint
 from eastgate.control.gateways import gateway_identity
@@ -230,24 +229,15 @@ class Replica:
             on_record=self._on_record if options.observation.access_logs else None,
         )
         await enter(self.control)
-        external = ExternalAuthorizers(self._address_of)
-        self._stack.callback(external.close)
-        self.authorizer = MeshAuthorizer(
-            lambda: self.control.enforcement,
-            external,
-            self._endpoint(ports.authorizer),
-            self._endpoint(ports.tools),
-            self.control.lock,
-            self._on_decided,
+        await self.control.plane.answer_checks(
+            self._address_of, self._endpoint(ports.authorizer), self._endpoint(ports.tools), self._on_decided
         )
-        self.authorizer.decide_by(self.authority)
-        await enter(self.authorizer)
         opened = {ports.xds: False} | ({ports.svid: True} if ports.svid is not None else {})
-        self.xds_port, *_ = await self.control.start(
+        addresses = (
             (f"{options.host}:{port}", self.tls.grpc_credentials(verify_clients=verified))
             for port, verified in opened.items()
         )
-        self.control.tracker.apply(_generations(self.objects.values()))
+        self.xds_port, *_ = await self.control.start(addresses, _generations(self.objects.values()))
         self.peers = await enter(PeerServer(options.host, ports.peers, self.tls, self.identity, self.control.report))
 
     async def _start_webhooks(self) -> None:
@@ -404,7 +394,7 @@ class Replica:
             touched = self.source.apply(changes, applied.append)
         removed = [policy_name(ref) for ref in changes.removed]
         with span("push to proxies") as traced:
-            nodes = await self.control.follow(policies, removed)
+            nodes = await self.control.follow(touched, policies, removed)
             if traced is not None:
                 traced.set_attribute("eastgate.nodes", len(nodes))
         self._forget(removed)

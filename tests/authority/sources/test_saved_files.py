@@ -11,13 +11,14 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, Touched
 from eastgate.authority.changes import changes_between
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import Manifests, read_manifests
 from eastgate.cluster import Change, GatewayNamed
 from eastgate.cluster.unread import Handling
 from eastgate.control.enforcement import Enforcement
+from eastgate.control.fleet import SiteChange, everything
 from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
 from eastgate.control.sites import ProxySite, identity_of, ports_of
 from eastgate.envoy.config.clusters import SocketAddress
@@ -164,13 +165,14 @@ class _Following:
         self._store = Store()
         self._enforcement = Enforcement(self._authority, self._store, session_key="key")
         self._place()
-        self._enforcement.begin(self._authority, *self._sites())
+        self._enforcement.follow(SiteChange(*self._sites()), everything(self._authority.world))
 
     def save(self, manifests: Manifests) -> None:
         touched = self._authority.apply(changes_between(self._manifests, manifests))
         self._manifests = manifests
-        change = touched.change | self._place()
-        self._enforcement.follow(self._enforcement.changes_to(*self._sites()), change)
+        placed = self._place()
+        touched |= Touched(placed.workloads, placed)
+        self._enforcement.follow(self._enforcement.changes_to(*self._sites()), touched)
         self._enforcement.renew()
 
     def _place(self) -> Change:

@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, Touched
 from eastgate.control.enforcement import Enforcement
+from eastgate.control.fleet import everything
 from eastgate.control.sites import ProxySite
 from eastgate.controller.proxies.sites import Sites, bound_site, gateway_site, proxies_of, sidecar_site
 from eastgate.envoy.server import ENDPOINTS, Store
 from tests.controller.proxies.pods import (
     Plain,
     authority,
+    change,
     gateway,
     gateway_deployment,
     gateway_pod,
@@ -115,17 +117,19 @@ class _Cluster:
         self.site_of = site_of
         self.sites = Sites(self.authority.world, site_of)
         self.enforcement = Enforcement(self.authority, Store(), session_key="key", on_demand=on_demand)
-        sites, _ = self.sites.take()
-        self.enforcement.begin(self.authority, sites.sites, sites.gateways)
+        self._follow(everything(self.authority.world))
 
     def apply(self, put: list[Plain] | None = None, remove: list[str] | None = None) -> frozenset[str]:
-        self.authority.update(put or [], remove or [])
-        return self.enforcement.follow(*self.sites.take())
+        return self._follow(change(self.authority, put or [], remove or []))
+
+    def _follow(self, touched: Touched) -> frozenset[str]:
+        return self.enforcement.follow(self.sites.take(touched.change), touched)
 
     def afresh(self) -> Enforcement:
-        sites, _ = Sites(self.authority.world, self.site_of).take()
+        touched = everything(self.authority.world)
+        sites = Sites(self.authority.world, self.site_of).take(touched.change)
         enforcement = Enforcement(self.authority, Store(), session_key="key")
-        enforcement.begin(self.authority, sites.sites, sites.gateways)
+        enforcement.follow(sites, touched)
         return enforcement
 
     def check(self) -> None:
