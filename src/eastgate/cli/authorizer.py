@@ -121,6 +121,7 @@ def authorizer(
     paths = (*files, *more_files)
     if not paths:
         raise click.UsageError("no manifests: give files or folders with -f")
+    from eastgate.authority.sources.files import FileSource
     from eastgate.control.authorizer.addresses import BadAddress
     from eastgate.control.authorizer.log import DecisionLog, Logged
     from eastgate.control.authorizer.reloading import PolicyFiles
@@ -133,16 +134,15 @@ def authorizer(
         service = _service_options(options)
         if options["workers"] > 1 and options["process"] is None:
             sys.exit(_supervise(service, log))
-        reading = PolicyFiles(
+        source = FileSource(
             paths,
-            chosen,
-            issuer_keys(options["jwks"], _OUTPUT),
             follow=follow,
             exclude=exclude,
             strict=strict,
             unread=handling_of(unread),
+            keys=issuer_keys(options["jwks"], _OUTPUT),
         )
-        _run(service, reading, log, _addresses(options["external"], chosen))
+        _run(service, PolicyFiles(source, chosen), log, _addresses(options["external"], chosen))
     except BadAddress as error:
         _bad(str(error), "give another address")
 
