@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 from types import TracebackType
@@ -24,7 +23,6 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.cluster.unread import Handling, describe_unread
-from eastgate.control.access_log import UNREACHABLE, read_record
 from eastgate.control.authorizer.external import ServiceAddress
 from eastgate.control.closures import Closure
 from eastgate.control.endpoints import UnixEndpoint
@@ -70,7 +68,6 @@ from eastgate.settings import Settings
 
 _START_TIMEOUT = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE_TIMEOUT = 30.0
-_REMEMBERED = 100  # connections that no application took
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +109,6 @@ class LocalMesh:
         self._reported_closures: Mapping[tuple[str, int], Closure] = {}
         self._modes: dict[str, dict[int, PortMode]] = {}
         self.history = History()
-        self._unreachable: deque[object] = deque(maxlen=_REMEMBERED)
         self._reported_unread: tuple[str, ...] = ()
         self.is_behind = True
         """Whether what is decided by is not enforced everywhere: at first, and after enforcing it failed."""
@@ -337,20 +333,10 @@ class LocalMesh:
 
     def _on_record(self, record: dict[str, Any]) -> None:
         self._open_requests.on_record(record)
-        observation = read_record(record) if not self._is_already_reported(record) else None
+        observation = self.history.read(record)
         if observation is not None:
             self.metrics.count(observation)
             self.emit(Decided(observation, self.history.add(observation)))
-
-    def _is_already_reported(self, record: Mapping[str, Any]) -> bool:
-        """Return whether this is the end of a connection that no application took, which was reported when it began."""
-        connection = tuple(record.get(key) for key in ("workload", "port", "source"))
-        if record.get("eastgate") == UNREACHABLE:
-            self._unreachable.append(connection)
-        elif record.get("eastgate") == "connection" and connection in self._unreachable:
-            self._unreachable.remove(connection)
-            return True
-        return False
 
     def _on_server_event(self, event: ServerEvent) -> None:
         if isinstance(event, ResourceRejected):
