@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from eastgate.authority.authority import Authority, Touched
 from eastgate.authority.changes import changes_between
-from eastgate.authority.questions import Question, QuestionError
+from eastgate.authority.questions import Question
 from eastgate.authority.reading import Manifests, read_manifests
 from eastgate.cluster import Change, GatewayNamed
 from eastgate.cluster.unread import Handling
@@ -24,6 +23,7 @@ from eastgate.control.sites import ProxySite, identity_of, ports_of
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server import Store
 from eastgate.settings import Settings
+from tests.control.seeing import seen, verdict_of
 
 SETTINGS = Settings().enforced()
 
@@ -196,30 +196,10 @@ class _Following:
 
     def seen(self) -> Iterator[object]:
         """Everything that somebody may see of it."""
-        authority = self._authority
-        for policy in authority.policies:
-            document = authority.document_of(policy.ref)
-            assert document is not None
-            yield str(policy.ref), type(policy), str(policy.span), str(document.span)
-        yield sorted(f"{warning.code.id} {warning.message} {warning.span}" for warning in authority.warnings)
-        yield sorted(f"{unread} {unread.span}" for unread in authority.unread_objects.objects)
-        for key in sorted(authority.world.workloads):
-            for source in ("sa:shop/web", "sa:shop/cart", "pod:shop/web", "anonymous"):
-                yield key, source, _verdict(authority, Question(source, f"pod:{key}", 80))
-        yield _verdict(authority, Question("anonymous", "gateway:shop/edge", 8080, "GET", "/", host="a.example"))
-        for node in sorted(self._store.nodes()):
-            yield node, {each.key: (each.version, each.policies) for each in self._store.resources(node)}
-        yield dict(self._enforcement.closed)
+        yield from seen(self._authority, self._enforcement, 80)
+        entry = Question("anonymous", "gateway:shop/edge", 8080, "GET", "/", host="a.example")
+        yield verdict_of(self._authority, entry)
 
 
 def _authority(manifests: Manifests) -> Authority:
     return Authority(manifests, strict=False, unread=Handling.IGNORE)
-
-
-def _verdict(authority: Authority, question: Question) -> str:
-    try:
-        decision = authority.decide(question)
-    except QuestionError as error:
-        return error.diagnostic.message
-    told = decision.to_json()
-    return json.dumps({key: told[key] for key in told if key != "trace"}, default=str)  # which tells the time
