@@ -7,7 +7,7 @@ compiled again for the workloads that it touches, and reaches the store only whe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from secrets import token_hex
 from typing import TypeAlias
 
@@ -106,27 +106,22 @@ class Enforcement:
         self._outbound.clear()
         self._is_current = False
 
+    @no_collection()
     def follow(self, sites: SiteChange, touched: Touched) -> frozenset[str]:
         """Enforce what has become of the authority and the sites; return the proxies that were looked at again.
 
         At first, and after a change that failed half way, everything counts as touched. Only where there are other
         identities than before, `renew` does the rest.
         """
-        with no_collection():
-            for node in sites.removed & {*self.nodes}:
-                self.fleet.forget(node)
-                self._sidecars.forget(node)
-                self.store.forget(node)
-            if not self._is_current:
-                self.decide_by(self.authority)
-                sites = SiteChange({**self.sites, **sites.sites}, {**self.gateways, **sites.gateways}, sites.removed)
-            self._is_current = False
-            nodes = self._follow(sites, touched)
-            self._is_current = True
-            return nodes
-
-    def _follow(self, sites: SiteChange, touched: Touched) -> frozenset[str]:
         fleet, world, change = self.fleet, self.authority.world, touched.change
+        for node in sites.removed & {*self.nodes}:
+            fleet.forget(node)
+            self._sidecars.forget(node)
+            self.store.forget(node)
+        if not self._is_current:
+            self.decide_by(self.authority)
+            sites = SiteChange({**self.sites, **sites.sites}, {**self.gateways, **sites.gateways}, sites.removed)
+        self._is_current = False
         fleet.sites |= sites.sites
         fleet.gateways |= sites.gateways
         services = change.services | {
@@ -142,9 +137,10 @@ class Enforcement:
         if (fleet.by_address and sites) or self._is_between_pods():
             nodes = frozenset(self.nodes)
         nodes = frozenset(filter(self.serves, nodes))
-        self._publish(nodes)
+        self.publish(nodes)
         for node in filter(self.serves, outbound.keys() - nodes):
             self.store.update(node, put=outbound[node].put, remove=outbound[node].removed)
+        self._is_current = True
         return nodes | outbound.keys()
 
     def _is_between_pods(self) -> bool:
@@ -203,21 +199,21 @@ class Enforcement:
             self.fleet.closures.reject(node, key, rejection)
             self.publish([node])
 
-    def accept(self, node: str, status: Callable[[], ProxyStatus | None]) -> bool:
-        """Open the ports that were closed and of which the proxy has everything now; return whether there are any."""
-        closures = self.fleet.closures
-        if node not in self.fleet or not closures.has_closed_ports(node):
-            return False
-        proxy = status()
-        if proxy is not None and closures.forget_accepted(node, proxy.resources):
-            self.publish([node])
-            proxy = status()
-        resources = proxy.resources if proxy is not None else ()
+    def has_closed(self, node: str) -> bool:
+        """Return whether a proxy has ports that are closed until it has everything."""
+        return node in self.fleet and self.fleet.closures.has_closed_ports(node)
+
+    def accept(self, node: str, status: ProxyStatus | None) -> bool:
+        """Open the ports that were closed and of which the proxy has everything; return whether that changed anything.
+
+        If it did, the status is another.
+        """
+        closures, resources = self.fleet.closures, status.resources if status is not None else ()
         states = {(resource.type_url, resource.name): resource.state for resource in resources}
-        opened = closures.open(node, states)
-        if opened:
+        changed = closures.forget_accepted(node, resources) or closures.open(node, states)
+        if changed:
             self.publish([node])
-        return opened
+        return changed
 
     # Certificates
 
@@ -256,12 +252,9 @@ class Enforcement:
 
     # What is published
 
+    @no_collection()
     def publish(self, nodes: Iterable[str]) -> None:
         """Compute the resources of these proxies again, and put them into the store."""
-        with no_collection():
-            self._publish(nodes)
-
-    def _publish(self, nodes: Iterable[str]) -> None:
         for node in nodes:
             if node not in self.fleet or not self.serves(node):
                 continue
@@ -274,17 +267,15 @@ class Enforcement:
 
     def _build(self, node: str) -> list[XdsResource]:
         before = self.fleet.closures.at(node)
-        resources = [*self.fleet.secrets.get(node, {}).values(), *self._resources(node)]
+        resources = [*self.fleet.secrets.get(node, {}).values()]
+        if node in self.gateways:
+            resources += resources_of_gateway(self.fleet, node)
+        else:
+            resources += self._sidecars.inbound(node)
+            resources += self._outbound.of(node)
         if self._on_closure is not None:
             self._report_closures(node, before, self._on_closure)
         return resources
-
-    def _resources(self, node: str) -> Iterator[XdsResource]:
-        if node in self.gateways:
-            yield from resources_of_gateway(self.fleet, node)
-        else:
-            yield from self._sidecars.inbound(node)
-            yield from self._outbound.of(node)
 
     def _report_closures(self, node: str, before: Mapping[int, Closure], report: OnClosure) -> None:
         after = self.fleet.closures.at(node)

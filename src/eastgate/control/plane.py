@@ -25,15 +25,13 @@ from eastgate.control.fleet import SiteChange
 from eastgate.control.identity import BundlesChanged, IdentityError, Svid, SvidSource
 from eastgate.envoy.server.events import Acked, ResourceRejected, ServerEvent, Settled
 from eastgate.envoy.server.server import AdsServer
-from eastgate.envoy.server.status import ProxyStatus
 from eastgate.ir import ExternalAuthorizer
 
 
 class ControlPlane:
     """Enforcement, the server that hands it to proxies, their certificates, and the authorizer of gateways.
 
-    Use it with `async with`. `node_of` and `status_of` are for nodes with several proxies: the node of a proxy, by its
-    name on the wire, and the status of all proxies of a node.
+    Use it with `async with`.
     """
 
     def __init__(
@@ -42,17 +40,12 @@ class ControlPlane:
         server: AdsServer,
         source: SvidSource,
         on_event: OnEvent = lambda _: None,
-        *,
-        node_of: Callable[[str], str] = str,
-        status_of: Callable[[str], ProxyStatus | None] | None = None,
     ) -> None:
         self.lock = threading.RLock()
         self.enforcement = enforcement
         self._server = server
         self._source = source
         self._on_event = on_event
-        self._node_of = node_of
-        self._status_of = status_of or server.status
         self.certificates = Certificates(
             source, enforcement.authority.settings, self._on_renewed, self._on_renewal_failure
         )
@@ -103,15 +96,18 @@ class ControlPlane:
     def _on_server_event(self, event: ServerEvent) -> None:
         match event:
             case Acked(proxy) | Settled(proxy):
-                self._open_ports(self._node_of(proxy))
+                self._open_ports(self._server.node_of(proxy))
             case ResourceRejected(proxy, type_url, name, rejection):
                 with self.lock:
-                    self.enforcement.reject(self._node_of(proxy), (type_url, name), rejection)
+                    self.enforcement.reject(self._server.node_of(proxy), (type_url, name), rejection)
 
     def _open_ports(self, node: str) -> None:
         """Open the ports of a node that were closed until its proxies had everything, if they have."""
         with self.lock:
-            self.enforcement.accept(node, lambda: self._status_of(node))
+            while self.enforcement.has_closed(node) and self.enforcement.accept(
+                node, self._server.status_of_node(node)
+            ):
+                pass  # what was published may open more
 
     # Certificates
 

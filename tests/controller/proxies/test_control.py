@@ -16,7 +16,6 @@ from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.control import ProxyControl
 from eastgate.controller.proxies.membership import PodIdentity
 from eastgate.controller.proxies.progress import MeshReport, ProgressState, merge
-from eastgate.controller.proxies.tracking import combine
 from eastgate.envoy.server import (
     CLUSTER,
     EXTENSION,
@@ -27,6 +26,7 @@ from eastgate.envoy.server import (
     ProxyStatus,
     ResourceStatus,
 )
+from eastgate.envoy.server.status import combine
 from tests.controller.proxies.pods import (
     Plain,
     authority,

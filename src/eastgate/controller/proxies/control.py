@@ -25,7 +25,7 @@ from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.membership import GATEWAY_PREFIX, split_proxy
 from eastgate.controller.proxies.progress import ReplicaReport
 from eastgate.controller.proxies.sites import Sites, proxies_of, sidecar_site
-from eastgate.controller.proxies.tracking import ProgressTracker, combine
+from eastgate.controller.proxies.tracking import ProgressTracker
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.server import (
     AdsServer,
@@ -36,7 +36,6 @@ from eastgate.envoy.server import (
     Metrics,
     OnRecord,
     ProxyCredentials,
-    ProxyStatus,
     ResourceRejected,
     ServerEvent,
     Store,
@@ -81,7 +80,7 @@ class ProxyControl:
             sends_logs=on_record is not None,
             on_closure=_log_closure,
         )
-        self.plane = ControlPlane(self.enforcement, self.server, source, node_of=split_proxy, status_of=self._status)
+        self.plane = ControlPlane(self.enforcement, self.server, source)
         self.lock = self.plane.lock
         self.sites = Sites(authority.world, site_of)
         self.tracker = ProgressTracker(replica, self.server, self.enforcement)
@@ -208,12 +207,6 @@ class ProxyControl:
             _LOG.error("proxies may lack the last change", exc_info=error)
             self._failure = self._failure or error
             self._failed.set()
-
-    def _status(self, node: str) -> ProxyStatus | None:
-        """Return the status of all proxies of a node that are connected here."""
-        names = proxies_of(self.enforcement.authority.world, node)
-        statuses = (self.server.status(name) for name in names)
-        return combine(node, [each for each in statuses if each is not None and each.connected_since is not None])
 
     async def _publish_secrets(self, nodes: Iterable[str], removed: Iterable[str] = ()) -> None:
         """Publish the SVIDs and bundles of nodes that are new or have another identity; release what nobody has."""
