@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterable
-from types import TracebackType
 
 from eastgate.control.identity import EmbeddedCa, Rotation, Svid, SvidSource, TrustBundles, client_context
 from eastgate.ir.spiffe import trust_domain_of
@@ -30,12 +29,8 @@ class Certificates:
         self._stand_ins: dict[str, EmbeddedCa] = {}
         self._rotation = Rotation(source, on_renewed=on_renewed, on_failure=on_failure)
 
-    async def __aenter__(self) -> Certificates:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def close(self) -> None:
+        """Stop renewing."""
         await self._rotation.close()
 
     @property

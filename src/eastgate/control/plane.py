@@ -58,7 +58,7 @@ class ControlPlane:
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> ControlPlane:
-        await self._stack.enter_async_context(self.certificates)
+        self._stack.push_async_callback(self.certificates.close)
         self._stack.callback(self._source.watch(self._on_source_change))
         self._stack.callback(self._server.listen(self._on_server_event))
         return self

@@ -241,6 +241,18 @@ class TestFollowing:
         cluster.check()
         assert cluster.apply() == frozenset()
 
+    def test_after_a_change_that_failed_half_way_the_next_one_enforces_both(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pods = [pod(app, ip=f"10.0.0.{at}", ports=(80,), labels={**_SIDECAR, "app": app}) for at, app in _NUMBERED]
+        cluster = _Cluster(*pods, service("pay"))
+        with monkeypatch.context() as failing:
+            failing.setattr(Enforcement, "publish", _fail)
+            with pytest.raises(OSError, match="no memory"):
+                cluster.apply([_policy("one", "pay", "a"), pod("late", ip="10.0.0.9")], ["Service/shop/pay"])
+        cluster.apply([_policy("two", "cart", "b")])
+        cluster.check()
+
     def test_endpoints_that_are_not_ready_are_left_out_unless_none_is(self) -> None:
         labels = {**_OPENING, "app": "pay"}
         up, down = (pod(f"pay-{at}", ip=f"10.0.0.{at}", ports=(80,), labels=labels, ready=at == 1) for at in (1, 2))
@@ -259,3 +271,7 @@ class TestFollowing:
 
 
 _NUMBERED = list(enumerate(["pay", "cart"], start=1))
+
+
+def _fail(*_: object) -> None:
+    raise OSError("no memory")
