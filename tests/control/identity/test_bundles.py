@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from eastgate.control.identity import (
     BadBundleError,
+    BadIdentityError,
     BundlesChanged,
     EmbeddedCa,
     IdentityChange,
@@ -93,11 +94,13 @@ def test_the_own_trust_domain_is_always_there_and_only_its_authority_changes_it(
         TrustBundles("cluster.local", {})
     with pytest.raises(BadBundleError, match="is the own trust domain"):
         HERE.bundles.federated("cluster.local", ROOTS)
+    with pytest.raises(BadBundleError, match="no root certificate"):
+        HERE.bundles.without("cluster.local")
     with pytest.raises(BadBundleError, match="lower-case"):
         HERE.bundles.federated("Partner", ROOTS)
 
 
-def test_federation_lasts() -> None:
+def test_federation_begins_and_ends() -> None:
     authority, told = EmbeddedCa("cluster.local"), list[IdentityChange]()
     alone = authority.bundles
     authority.watch(told.append)
@@ -107,8 +110,11 @@ def test_federation_lasts() -> None:
     assert both.trust_domains == ("cluster.local", "partner.example")
     authority.prepare_root()
     assert authority.bundles.of_domain("partner.example") == ROOTS
+    authority.unfederate("partner.example")
     with pytest.raises(UnknownTrustDomainError, match=r"only for cluster\.local; federate with it"):
-        alone.of_domain("partner.example")
+        authority.bundles.of_domain("partner.example")
+    with pytest.raises(BadIdentityError, match="always trusted"):
+        authority.unfederate("cluster.local")
     assert told[0] == BundlesChanged(both)
-    assert len(told) == 2
+    assert len(told) == 3
     assert alone.trust_domains == ("cluster.local",)

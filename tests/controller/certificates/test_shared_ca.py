@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from eastgate.control.identity import PeerError, StoredCaError, Svid, SvidsRenewed, TrustBundles, verify_peer
-from eastgate.control.identity.ca import CaState, Lifetimes
+from eastgate.control.identity.ca import Lifetimes
 from eastgate.control.identity.issuer import IssuerCa
 from eastgate.controller.certificates.ca_secret import Rollover, StoredCa, new_secret, read_secret
 from eastgate.controller.certificates.shared_ca import SharedCa
@@ -129,7 +129,7 @@ class TestSharing:
         assert (secret["metadata"]["namespace"], secret["type"]) == ("eastgate-system", "kubernetes.io/tls")
         roots = base64.b64decode(secret["data"]["ca.crt"]).decode()
         assert roots == ca.source.bundles.pem("cluster.local")
-        assert isinstance(read_secret(secret).content, CaState)
+        assert read_secret(secret).is_embedded
 
 
 class TestReplacingTheRoot:

@@ -67,6 +67,10 @@ class TrustBundles:
             )
         return replace(self, roots={**self.roots, trust_domain: _checked(trust_domain, roots)})
 
+    def without(self, trust_domain: str) -> TrustBundles:
+        """Return a copy that does not federate with this trust domain."""
+        return replace(self, roots={name: roots for name, roots in self.roots.items() if name != trust_domain})
+
 
 def read_bundle(path: str | PathLike[str]) -> Roots:
     """Read the roots in a file: PEM, or a SPIFFE bundle in JSON."""

@@ -227,6 +227,12 @@ class EmbeddedCa:
         """Trust these roots for the identities of another trust domain, and for nothing else."""
         self._publish(self._bundles.federated(trust_domain, roots))
 
+    def unfederate(self, trust_domain: str) -> None:
+        """Stop trusting another trust domain."""
+        if trust_domain == self.trust_domain:
+            raise BadIdentityError(f"{trust_domain!r} is the own trust domain, which is always trusted")
+        self._publish(self._bundles.without(trust_domain))
+
     def _create_state(self) -> CaState:
         state = create_state(self.trust_domain, self._lifetimes, self._clock())
         if self._save is not None:

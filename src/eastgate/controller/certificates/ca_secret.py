@@ -61,6 +61,11 @@ class StoredCa:
     content: CaState | IssuerFiles
     session_key: str = field(repr=False)
 
+    @property
+    def is_embedded(self) -> bool:
+        """Return whether the CA is ours to replace."""
+        return isinstance(self.content, CaState)
+
 
 def new_secret(trust_domain: str, namespace: str, name: str, lifetimes: Lifetimes, now: datetime) -> JsonObject:
     """Create a CA, and return its Secret."""
