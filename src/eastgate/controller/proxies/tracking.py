@@ -75,7 +75,7 @@ class ProgressTracker:
                 self._connected_at[proxy] = since.timestamp() if since is not None else 0.0
                 self._disconnected.pop(proxy, None)
                 self._pending[proxy] = 1  # it may be another process, which has nothing
-            case Settled(proxy):
+            case Settled(proxy) if self._server.is_settled(proxy):  # it may have opened ports, which it is sent now
                 self._pending.pop(proxy, None)
             case Disconnected(proxy):
                 self._disconnected[proxy] = self._acknowledged(proxy)
