@@ -18,8 +18,10 @@ from bench.enforcement.load import accepts, request
 from bench.enforcement.plane import PORT, Plane
 from bench.enforcement.rules import SERVER, authority_of, identity, path, policy
 from bench.report import Section, Target
-from eastgate import cluster
-from eastgate.control.enforcement import Enforcement, SiteChange
+from eastgate.authority import changes as authority_changes
+from eastgate.authority.reading import Manifests
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.fleet import SiteChange, everything
 from eastgate.dialects import Policy
 
 __all__ = ["Changes", "enforcing"]
@@ -49,7 +51,7 @@ async def enforcing(rules: int, proxies: int, *, http: bool) -> AsyncIterator[tu
         enforcement = Enforcement(authority, plane.store)
         nodes = sorted(authority.world.workloads)
         sites = plane.sites(nodes)
-        enforcement.begin(authority, sites)
+        enforcement.follow(SiteChange(sites), everything(authority.world))
         for node in nodes:
             enforcement.put_svid(node, plane.svid(SERVER))
             enforcement.put_trust(node, plane.bundles)
@@ -62,8 +64,9 @@ async def enforcing(rules: int, proxies: int, *, http: bool) -> AsyncIterator[tu
 
 def put_policy(enforcement: Enforcement, changed: Policy) -> None:
     """Change one policy, and publish what becomes of it."""
-    enforcement.authority.update(put=[changed])
-    enforcement.follow(SiteChange(), cluster.Change())
+    news = Manifests(enforcement.authority.settings)
+    news.policies.append(changed)
+    enforcement.follow(SiteChange(), enforcement.authority.apply(authority_changes.Changes(news)))
 
 
 class _Watcher:

@@ -24,9 +24,11 @@ from rich.table import Table
 
 import eastgate
 from eastgate import Question
+from eastgate.authority.sources.files import FileSource
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.local.calls import CallResult, McpRequest, make_calls
 from eastgate.local.mesh import LocalMesh, MeshOptions
+from eastgate.local.reloading import Reloading
 
 HERE = Path(__file__).parent
 LIMIT = 100
@@ -55,10 +57,11 @@ LISTS = [
 class Tour:
     """Goes through it, and counts what is wrong."""
 
-    def __init__(self, console: Console, mesh: LocalMesh, manifests: Path) -> None:
+    def __init__(self, console: Console, mesh: LocalMesh, manifests: Path, files: FileSource) -> None:
         self.console = console
         self.mesh = mesh
         self.manifests = manifests
+        self.reloading = Reloading(mesh, files)
         self.asked = self.wrong = 0
 
     async def call_all(self, calls: list[tuple[str, str, str, Arguments, str]]) -> None:
@@ -110,7 +113,7 @@ class Tour:
             raise AssertionError(f"the example has changed: {old!r}")
         policies.write_text(text.replace(old, new), encoding="utf-8")
         began = time.monotonic()
-        await self.mesh.replace(eastgate.load(str(self.manifests), settings=self.mesh.settings))
+        await self.reloading.reload(began)
         self.console.print(f"   enforced after [bold]{1000 * (time.monotonic() - began):.0f} ms[/bold]\n")
 
 
@@ -162,12 +165,13 @@ async def main() -> int:
         manifests = Path(shutil.copytree(HERE / "manifests", Path(folder) / "manifests"))
         options = MeshOptions(name=f"agents-tour-{os.getpid()}", apps=apps)
         began = time.monotonic()
-        async with LocalMesh(lambda given: eastgate.load(str(manifests), settings=given), None, options) as mesh:
+        files = FileSource([manifests])
+        async with LocalMesh(files.read, None, options) as mesh:
             console.print(
                 f"[bold]eastgate[/bold] {eastgate.__version__}: a gateway for agents, two MCP servers behind it, "
                 f"{len(mesh.authority.policies)} policies, up after {time.monotonic() - began:.1f} s\n"
             )
-            tour = Tour(console, mesh, manifests)
+            tour = Tour(console, mesh, manifests, files)
             await _go(tour)
     console.print(f"\n{tour.asked - tour.wrong} of {tour.asked} answers as they should be")
     return 1 if tour.wrong else 0

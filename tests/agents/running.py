@@ -31,6 +31,7 @@ from tests.patience import PATIENCE
 from tests.programs.mcp_environment import python_with_mcp_1
 from tests.programs.processes import Processes, free_port
 from tests.reading.jwt.mint import jwk, token
+from tests.replacing import enforce_instead
 
 T = TypeVar("T")
 PROGRAMS = Path(__file__).parents[1] / "programs"
@@ -249,7 +250,7 @@ class AgentMesh(Processes):
         """Enforce these policies, and no others, with these settings."""
         self._write(policies)
         self.mesh.settings = Settings.from_mapping(settings).enforced()
-        event = self.wait(self.mesh.replace(self._read(self.mesh.settings)))
+        event = self.wait(enforce_instead(self.mesh, self._read(self.mesh.settings)))
         assert not self.mesh.enforcement.closed, event
 
     def _write(self, policies: Sequence[Manifest]) -> None:

@@ -16,6 +16,7 @@ from eastgate.local.machine.http1 import Malformed
 from tests.attacks.agents import AGENTS_WORLD, AgentBench, access_policy, request, route, to_backend, tool, tool_message
 from tests.differential.bench import authority_of
 from tests.differential.world import SETTINGS, Manifest
+from tests.replacing import enforce_instead
 
 _CHANGES, _CALLERS, _BETWEEN = 30, 8, 0.05
 _HOST = "race.example"
@@ -67,7 +68,7 @@ async def _call_meanwhile(bench: AgentBench, worlds: Sequence[Sequence[Manifest]
 
 def _change(bench: AgentBench, worlds: Sequence[Sequence[Manifest]]) -> None:
     for number in range(_CHANGES):
-        bench.run(bench.mesh.replace(authority_of([*AGENTS_WORLD, *worlds[number % len(worlds)]], SETTINGS)))
+        bench.run(enforce_instead(bench.mesh, authority_of([*AGENTS_WORLD, *worlds[number % len(worlds)]], SETTINGS)))
         time.sleep(_BETWEEN)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate.control.access_log import read_record
-from eastgate.local.mesh import LocalMesh
+from eastgate.local.history import History
 
 _LINE = {"eastgate": "request", "workload": "shop/cart", "port": 8080, "peer": "none", "source": "127.0.0.1:1"}
 _ALLOWED, _DENIED = "200:open", "403:none-of-1"
@@ -108,10 +108,10 @@ def test_a_gateway_logs_where_it_led_a_request_and_how_it_came() -> None:
 
 def test_the_same_source_elsewhere_is_another_connection() -> None:
     """A client may call from one address and port to several workloads at once."""
-    mesh = LocalMesh(lambda _: pytest.fail("nothing is read"))
-    here = {"workload": "shop/cart", "port": 8080, "source": "127.64.0.6:4000"}
+    history = History()
+    here = {**_LINE, "source": "127.64.0.6:4000", "workload": "shop/cart", "port": 8080, "decision": _ALLOWED}
     there = {**here, "workload": "shop/web"}
-    assert not mesh._is_already_reported({"eastgate": "unreachable", **here})
-    assert not mesh._is_already_reported({"eastgate": "connection", **there})
-    assert mesh._is_already_reported({"eastgate": "connection", **here})
-    assert not mesh._is_already_reported({"eastgate": "connection", **here})
+    assert history.read({**here, "eastgate": "unreachable"}) is not None
+    assert history.read({**there, "eastgate": "connection"}) is not None
+    assert history.read({**here, "eastgate": "connection"}) is None
+    assert history.read({**here, "eastgate": "connection"}) is not None

@@ -108,9 +108,9 @@ async def _authorizer_service(store: ToyStore, admitted: list[str]) -> AsyncIter
     ca = mesh.certificates.source
     assert isinstance(ca, EmbeddedCa)
     checks, tools = (_endpoint(ca, port, lambda identity: identity in admitted) for port in ports)
-    async with MeshAuthorizer(lambda: mesh.enforcement, ExternalAuthorizers(lambda _: None), checks, tools) as service:
-        service.decide_by(mesh.authority)
-        mesh.enforcement._authorizer = AuthorizerAddress("127.0.0.1", *ports, _CONTROL_PLANE)
+    external = ExternalAuthorizers(lambda _: None)
+    async with MeshAuthorizer(mesh.enforcement, external, checks, tools, mesh.plane.lock):
+        mesh.enforcement.fleet.authorizer = AuthorizerAddress("127.0.0.1", *ports, _CONTROL_PLANE)
         mesh.enforcement.publish(mesh.gateways)
         await asyncio.gather(*(mesh.server.wait_settled(node) for node in mesh.gateways))
         yield

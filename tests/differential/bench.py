@@ -31,6 +31,7 @@ from tests.attacks.conversing import converse
 from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.world import FEDERATED, SETTINGS, WORLD, Manifest
 from tests.patience import PATIENCE
+from tests.replacing import enforce_instead
 
 __all__ = ["Answer", "Bench", "authority_of"]
 
@@ -137,7 +138,7 @@ class Bench:
         self.rejected.clear()
         self._contexts.clear()  # certificates end after an hour, which a long run outlives
         authority = authority_of([*self.world, *policies], settings, self._keys)
-        self.run(self.mesh.replace(authority))
+        self.run(enforce_instead(self.mesh, authority))
         return authority
 
     def located(self, ask: Ask) -> Ask:

@@ -16,6 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from eastgate.control.enforcement import Enforcement
+from eastgate.control.fleet import SiteChange, everything
 from eastgate.control.identity import Svid, TrustBundles, roots_of_pem
 from eastgate.control.sites import ProxySite
 from eastgate.envoy.config.clusters import SocketAddress
@@ -48,7 +49,7 @@ async def main(lines: asyncio.StreamReader) -> None:
     enforcement = Enforcement(authority, store)
     bundles = TrustBundles.of(DOMAIN, roots_of_pem(told["roots"]))
     now = datetime.now(UTC)
-    enforcement.begin(authority, {node: site})
+    enforcement.follow(SiteChange({node: site}), everything(authority.world))
     enforcement.put_svid(node, Svid(told["identity"], told["chain"], told["key"], now, now, now))
     enforcement.put_trust(node, bundles)
     server = AdsServer(store, OneToken(node, told["token"]))
@@ -63,7 +64,9 @@ async def main(lines: asyncio.StreamReader) -> None:
         line = await lines.readline()
         if not line:
             return
-        enforcement.begin(reading(*json.loads(line))(Settings()), {node: site})
+        authority = reading(*json.loads(line))(Settings())
+        enforcement.decide_by(authority)
+        enforcement.follow(SiteChange(), everything(authority.world))
 
 
 async def connected() -> None:

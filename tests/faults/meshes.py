@@ -22,6 +22,7 @@ from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, Manifest, reading, sa
 from tests.local.machine.calling import call
 from tests.patience import PATIENCE
+from tests.replacing import enforce_instead
 
 __all__ = ["SERVER", "Running", "running", "until"]
 
@@ -84,7 +85,7 @@ class Running:
 
     async def change(self, *manifests: Manifest) -> Enforced | PartlyEnforced:
         """Enforce these instead."""
-        return await self.mesh.replace(reading(*manifests)(self.mesh.settings))
+        return await enforce_instead(self.mesh, reading(*manifests)(self.mesh.settings))
 
     def told(self, kind: type[E]) -> list[E]:
         """The events of a kind."""

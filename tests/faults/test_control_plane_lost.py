@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eastgate.control.enforcement import Enforcement
+from eastgate.control.fleet import SiteChange, everything
 from eastgate.control.identity import EmbeddedCa, client_context
 from eastgate.control.sites import ProxySite
 from eastgate.envoy.config.bootstrap import bootstrap
@@ -74,7 +75,8 @@ async def test_a_change_that_was_made_while_it_was_away_is_enforced_when_it_is_b
         address = f"unix:{mesh.mesh.rundir.socket('control-plane')}"
         await mesh.mesh.server.stop(0)
         changed = reading(*_BASE, allow("api", "alice", paths=["/secret"]))(mesh.mesh.settings)
-        mesh.mesh.enforcement.begin(changed, mesh.mesh.sites)
+        mesh.mesh.enforcement.decide_by(changed)
+        mesh.mesh.enforcement.follow(SiteChange(), everything(changed.world))
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
         accepted = asyncio.Event()
 
@@ -194,7 +196,7 @@ def print_versions() -> None:
     site = ProxySite(SERVER, "127.0.0.1", {HTTP: HTTP}, {HTTP: SocketAddress("/app")})
     authority = reading(*_BASE, _API)(Settings())
     enforcement = Enforcement(authority, Store())
-    enforcement.begin(authority, {SERVER: site})
+    enforcement.follow(SiteChange({SERVER: site}), everything(authority.world))
     print(sorted((one.key, one.version) for one in enforcement.store.resources(SERVER)))
 
 

@@ -44,6 +44,7 @@ from tests.local.network_manifests import (
     read,
 )
 from tests.patience import PATIENCE
+from tests.replacing import enforce_instead
 
 _NUMBERS = itertools.count()
 
@@ -249,14 +250,14 @@ def test_a_change_closes_the_connections_of_those_who_may_not_connect_any_more_a
     async def run() -> None:
         async with running(before) as mesh:
             for title, (after, *stays) in changes.items():
-                await mesh.replace(read(before, mesh.settings))
+                await enforce_instead(mesh, read(before, mesh.settings))
                 connections = [await _connect(mesh, caller) for caller in ("shop/a", "shop/b")]
                 try:
                     assert [await _echoes(connection) for connection in connections] == [True, True]
                     if "policy" in title:
                         await put(mesh, (), after.removeprefix(NAMESPACES + FEW))
                     else:
-                        await mesh.replace(read(after, mesh.settings))
+                        await enforce_instead(mesh, read(after, mesh.settings))
                     await asyncio.sleep(2)  # Envoy drains for one second
                     assert [await _echoes(connection) for connection in connections] == stays, title
                 finally:
@@ -295,7 +296,7 @@ def test_a_gateway_calls_as_its_pods_where_a_manifest_has_any() -> None:
         text = NAMESPACES + pod("shop", "db", "db", "{app: db}") + FROM_A + GATEWAY
         async with running(text) as mesh:
             for more, (status, as_checked, words) in cases.items():
-                await mesh.replace(read(text + more, mesh.settings))
+                await enforce_instead(mesh, read(text + more, mesh.settings))
                 mesh.check = lambda settings, more=more: read(text + more, settings)
                 question = Question.of("anonymous", "gateway:shop/gw", port=8000, method="GET", path="/", host="x")
                 [made] = await make_calls(mesh, question, timeout=PATIENCE)

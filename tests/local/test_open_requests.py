@@ -11,6 +11,7 @@ from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.control.enforcement import Enforcement
 from eastgate.control.events import Enforced, MeshEvent
+from eastgate.control.fleet import SiteChange, everything
 from eastgate.control.sites import ProxySite
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server.resources import LISTENER
@@ -38,7 +39,7 @@ class _Mesh:
         self.sites = {
             _NODE: ProxySite(_NODE, "127.0.0.2", {HTTP: HTTP}, {HTTP: SocketAddress("/app")}, calls_out=False)
         }
-        self.enforcement.begin(_BEFORE, self.sites)
+        self.enforcement.follow(SiteChange(self.sites), everything(_BEFORE.world))
         self.open = OpenRequestMonitor(self.enforcement, self.events.append)
         self.settle()
 
@@ -46,7 +47,8 @@ class _Mesh:
         self.open.on_event(Enforced(1.0, (_NODE,)))
 
     def revoke(self) -> None:
-        self.enforcement.begin(_AFTER, self.sites)
+        self.enforcement.decide_by(_AFTER)
+        self.enforcement.follow(SiteChange(), everything(_AFTER.world))
 
     def log(self, who: str = "bob", began: float = -60.0, **more: Any) -> None:
         """A line about a request that began so many seconds from now."""

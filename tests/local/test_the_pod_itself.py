@@ -21,6 +21,7 @@ from eastgate.local.mesh import LocalMesh, MeshOptions
 from eastgate.reading.manifests.reader import read_text
 from eastgate.settings import Settings
 from tests.local.machine.calling import call
+from tests.replacing import enforce_instead
 
 WORKLOADS = """
 apiVersion: v1
@@ -192,7 +193,7 @@ spec: {containers: [{name: c, image: c}]}
         async with running("cluster-unauthenticated") as mesh:
             free = mesh.own_address.rpartition(".")[0] + ".4"
             assert await get(mesh, free) == 403
-            await mesh.replace(reading(later)(mesh.settings))
+            await enforce_instead(mesh, reading(later)(mesh.settings))
             assert mesh.sites["shop/late"].address == free
             assert await get(mesh, free) == 200
 

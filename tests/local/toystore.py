@@ -25,6 +25,7 @@ from eastgate.settings import Settings
 from tests.local.machine.calling import call
 from tests.local.running import runtime_folder
 from tests.programs.oidc_issuer import OidcIssuer
+from tests.replacing import enforce_instead
 
 TOYSTORE = Path(__file__).parents[2] / "examples" / "toystore" / "manifests"
 ISSUER = "https://staff.toystore.example/realms/toystore"
@@ -81,7 +82,7 @@ class ToyStore:
 
     async def apply(self) -> Enforced | PartlyEnforced:
         """Enforce the manifests as they are now."""
-        return await self.mesh.replace(self.read(self.mesh.settings))
+        return await enforce_instead(self.mesh, self.read(self.mesh.settings))
 
     async def edit(self, file: str, change: Callable[[str], str]) -> Enforced | PartlyEnforced:
         """Change a file, and enforce it."""

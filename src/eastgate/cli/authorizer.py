@@ -240,6 +240,7 @@ def authorizer(
     """
     if not sources.paths:
         raise click.UsageError("no manifests: give files or folders with -f")
+    from eastgate.authority.sources.files import FileSource
     from eastgate.control.authorizer.addresses import BadAddress
     from eastgate.control.authorizer.log import DecisionLog, Logged
     from eastgate.control.authorizer.reloading import PolicyFiles
@@ -252,16 +253,15 @@ def authorizer(
         service = _service_options(listening, proxy, processes, settings)
         if processes.workers > 1 and processes.process is None:
             sys.exit(_supervise(service, decisions))
-        reading = PolicyFiles(
+        source = FileSource(
             sources.paths,
-            settings,
-            issuer_keys(jwks),
             follow=sources.follow,
             exclude=sources.exclude,
             strict=sources.strict,
             unread=sources.unread,
+            keys=issuer_keys(jwks),
         )
-        _run(service, reading, decisions, _addresses(external, settings))
+        _run(service, PolicyFiles(source, settings), decisions, _addresses(external, settings))
     except BadAddress as error:
         bad_option(str(error), "give another address")
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
 
-from eastgate.authority.authority import Authority
 from eastgate.authority.questions import EntryPoint
 from eastgate.basics.regexes import regex
 from eastgate.control.access_log import AUTHORIZER
@@ -40,26 +39,26 @@ _UNKNOWN = CheckReply(allowed=False, status=403)
 
 
 class MeshAuthorizer:
-    """Runs beside the control plane, and decides by the same authority. Whoever changes that holds `lock`.
+    """Runs beside the control plane, and decides by the authority that is enforced. Who changes that holds `lock`.
 
     `on_decided` is called with each answer, in the thread of the check, and with the seconds that it took.
     """
 
     def __init__(
         self,
-        enforcement: Callable[[], Enforcement],
+        enforcement: Enforcement,
         external: ExternalServices,
         checks: AuthorizerEndpoint,
         tools: AuthorizerEndpoint,
-        lock: threading.RLock | None = None,
+        lock: threading.RLock,
         on_decided: Callable[[ProxyAnswer, float], None] = lambda _answer, _seconds: None,
     ) -> None:
-        self.lock = lock or threading.RLock()
+        self._lock = lock
         self._enforcement = enforcement
-        self._external = external
         self._on_decided = on_decided
         self._endpoints = checks, tools
-        self._live: LiveAuthorizer | None = None
+        options = CheckOptions(seconds=30.0, plain_denials=True, proxy=_GATEWAYS, own_proxies=True)
+        self.live = LiveAuthorizer(enforcement.authority, lock, external, options)
         self._checks = CheckThread(self._answer, LARGEST_MESSAGE + 256 * 1024)
         self._http = HttpServer(self._filter)
         self._listening: asyncio.Server | None = None
@@ -78,24 +77,15 @@ class MeshAuthorizer:
         await self._http.drain(_GRACE)
         await asyncio.to_thread(self._checks.stop, _GRACE)
 
-    def decide_by(self, authority: Authority) -> None:
-        """Decide by another authority from now on."""
-        with self.lock:
-            if self._live is None:
-                options = CheckOptions(seconds=30.0, plain_denials=True, proxy=_GATEWAYS, own_proxies=True)
-                self._live = LiveAuthorizer(authority, self.lock, self._external, options)
-            else:
-                self._live.replace(authority, self._external)
-
     # Checks
 
     def _answer(self, received: ReceivedCheck) -> CheckReply:
         noted = {name: values[0] for name, values in received.headers.items() if name.startswith(OWN_HEADERS)}
         where = self._where(noted)
-        if self._live is None or where is None:
+        if where is None:
             return _UNKNOWN
         began = time.monotonic()
-        answer = self._live.decide(_with_notes(check_of(received, _GATEWAYS), noted), where)
+        answer = self.live.decide(_with_notes(check_of(received, _GATEWAYS), noted), where)
         self._on_decided(answer, time.monotonic() - began)
         return _named(reply_of(answer), answer)
 
@@ -107,8 +97,8 @@ class MeshAuthorizer:
         if named is None:
             return None
         node, port = named[1], int(named[2])
-        with self.lock:
-            destination = self._enforcement().plans.find_destination(node, port, named[3])
+        with self._lock:
+            destination = self._enforcement.plans.find_destination(node, port, named[3])
         if destination is None:
             return None
         sni = comparable_sni(noted.get("x-eastgate-sni", "")) or None
@@ -117,10 +107,10 @@ class MeshAuthorizer:
     # Lists of tools
 
     def _filter(self, request: ServedRequest) -> ServedResponse:
-        if request.target != TOOLS_PATH or self._live is None:
+        if request.target != TOOLS_PATH:
             return ServedResponse(404)
         noted = dict(request.headers)
-        return answer_tools(request, self._live, lambda _target: self._where(noted))
+        return answer_tools(request, self.live, lambda _target: self._where(noted))
 
 
 def _with_notes(check: ProxyCheck, noted: dict[str, str]) -> ProxyCheck:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
 from eastgate.cluster import GATEWAY_NAME_LABEL, Service, Workload, World
 from eastgate.control.gateways import gateway_identity
-from eastgate.control.outbound import OutboundChange, difference
 from eastgate.control.sites import ProxySite, identity_of, ports_of
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_port import ANY_PORT, Capture
 from eastgate.envoy.config.outbound_capture import CapturedAccount, CapturedOutbound, CapturedService, join_accounts
 from eastgate.envoy.config.probes import PROBE_PORT
-from eastgate.envoy.server.resources import ResourceKey, XdsResource
 from eastgate.settings import Settings
 
 _NO_GATEWAYS: Final[Mapping[str, Collection[int]]] = MappingProxyType({})
@@ -125,40 +123,3 @@ def _accounts(world: World, sites: Mapping[str, ProxySite], settings: Settings) 
         identity = identity_of(world.workloads[key], settings) if site.captured else None
         if identity is not None:
             yield CapturedAccount(identity, site.addresses or (site.address,), tuple(sorted(site.uncaptured)))
-
-
-class CapturedResources:
-    """The resources for what leaves pods: the same for all pods with addresses of the same versions of IP."""
-
-    def __init__(self) -> None:
-        self._made: dict[frozenset[bool], dict[ResourceKey, XdsResource]] = {}
-
-    def clear(self) -> None:
-        """Forget everything, because anything may have changed."""
-        self._made.clear()
-
-    def of(
-        self, site: ProxySite, make: Callable[[ProxySite], Iterable[XdsResource]]
-    ) -> Mapping[ResourceKey, XdsResource]:
-        """Return the resources of a pod; `make` makes those that were not needed yet."""
-        families = _families(site)
-        if families not in self._made:
-            self._made[families] = {resource.key: resource for resource in make(site)}
-        return self._made[families]
-
-    def update(
-        self, sites: Mapping[str, ProxySite], make: Callable[[ProxySite], Iterable[XdsResource]]
-    ) -> dict[str, OutboundChange]:
-        """Make all resources again; return what that changes for the proxy of each of these pods."""
-        before, self._made = self._made, {}
-        changes: dict[frozenset[bool], OutboundChange] = {}
-        for site in sites.values():
-            families = _families(site)
-            if families in before and families not in changes:
-                changes[families] = difference(before[families], self.of(site, make))
-        return {node: change for node, site in sites.items() if (change := changes.get(_families(site)))}
-
-
-def _families(site: ProxySite) -> frozenset[bool]:
-    """Return the versions of IP that the addresses of a pod are of: whether each is IPv6."""
-    return frozenset(":" in address for address in site.addresses)

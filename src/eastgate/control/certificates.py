@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterable
-from types import TracebackType
 
-from eastgate.basics.diagnostics.printable import printable
-from eastgate.control.events import Noted, OnEvent
 from eastgate.control.identity import EmbeddedCa, Rotation, Svid, SvidSource, TrustBundles, client_context
-from eastgate.control.metrics import MeshMetrics
 from eastgate.ir.spiffe import trust_domain_of
 from eastgate.ir.symbolic.names import MeshNames
 from eastgate.settings import Settings
@@ -25,23 +21,16 @@ class Certificates:
         self,
         source: SvidSource,
         settings: Settings,
-        metrics: MeshMetrics,
-        on_event: OnEvent,
         on_renewed: Callable[[Svid], None],
+        on_failure: Callable[[str, Exception], None],
     ) -> None:
         self.source = source
         self._naming = MeshNames(settings)
-        self._metrics = metrics
-        self._on_event = on_event
         self._stand_ins: dict[str, EmbeddedCa] = {}
-        self._rotation = Rotation(source, on_renewed=on_renewed, on_failure=self._on_failure)
+        self._rotation = Rotation(source, on_renewed=on_renewed, on_failure=on_failure)
 
-    async def __aenter__(self) -> Certificates:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def close(self) -> None:
+        """Stop renewing."""
         await self._rotation.close()
 
     @property
@@ -82,7 +71,3 @@ class Certificates:
         """Return the DNS names of an identity's SVID: its Linkerd name. SPIRE decides itself what to put there."""
         name = self._naming.mesh_name(identity)
         return () if name == identity or not isinstance(self.source, EmbeddedCa) else (name,)
-
-    def _on_failure(self, identity: str, error: Exception) -> None:
-        self._metrics.renewal_failures.inc()
-        self._on_event(Noted(printable(f"the certificate of {identity} could not be renewed: {error}"), trouble=True))

@@ -55,9 +55,6 @@ class MeshMetrics:
             registry=registry,
         )
         self.restarts = Counter("eastgate_proxy_restarts", "Proxies that ended by themselves.", registry=registry)
-        self.renewal_failures = Counter(
-            "eastgate_svid_renewal_failures", "Certificates that could not be renewed.", registry=registry
-        )
 
     def count(self, observation: Observation) -> None:
         policy, index = rule_of(observation.decision)

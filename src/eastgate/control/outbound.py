@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from eastgate.basics.records import dataclass
-from eastgate.cluster import World
+from eastgate.control.capturing import captured_outbound
+from eastgate.control.fleet import Fleet
 from eastgate.control.sites import ProxySite, upstreams_of_service
 from eastgate.envoy.config.clusters import Upstream, service_resources
+from eastgate.envoy.config.outbound_capture import outbound_capture_resources
 from eastgate.envoy.config.sidecar import Outbound, outbound_resources
 from eastgate.envoy.server.resources import ResourceKey, XdsResource
-from eastgate.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,56 +46,67 @@ class _Reached:
 
 
 class OutboundResources:
-    """The outbound resources of all proxies with an outbound listener."""
+    """The outbound resources of all sidecars of a fleet, which no policy changes.
 
-    def __init__(self) -> None:
+    Those in pods that redirect all connections share them by the versions of IP of their addresses.
+    """
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
         self._reached: dict[_CallerClass, _Reached] = {}
+        self._captured: dict[frozenset[bool], dict[ResourceKey, XdsResource]] = {}
 
     def clear(self) -> None:
         """Forget everything, because anything may have changed."""
         self._reached.clear()
+        self._captured.clear()
 
-    def of(
-        self, site: ProxySite, world: World, sites: Mapping[str, ProxySite], settings: Settings
-    ) -> Iterable[XdsResource]:
-        """Return the outbound resources of a proxy, which no policy changes."""
-        caller = _class_of(site, world)
+    def of(self, node: str) -> Iterable[XdsResource]:
+        """Return the outbound resources of a sidecar; none if it has no outbound listener."""
+        site = self._fleet.sites[node]
+        if not site.calls_out:
+            return ()
+        if site.captured:
+            return self._of_captured(site).values()
+        caller = self._class_of(site)
         reached = self._reached.get(caller)
         if reached is None:
             reached = self._reached[caller] = _Reached({}, {})
-            self._renew(caller, reached, sorted(world.services), world, sites, settings)
+            self._renew(caller, reached, sorted(self._fleet.authority.world.services))
         return reached.resources.values()
 
-    def update(
-        self, services: Collection[str], world: World, sites: Mapping[str, ProxySite], settings: Settings
-    ) -> Mapping[str, OutboundChange]:
-        """Look at some Services again; return what that changes for each proxy that it changes something for."""
-        used = {key: _class_of(site, world) for key, site in sites.items() if site.calls_out}
-        classes = set(used.values())
-        self._reached = {caller: reached for caller, reached in self._reached.items() if caller in classes}
-        changes = {
-            caller: self._renew(caller, reached, sorted(services), world, sites, settings)
-            for caller, reached in self._reached.items()
-        }
-        return {key: change for key, caller in used.items() if (change := changes.get(caller))}
+    def follow(
+        self, services: Collection[str], served: Mapping[str, ProxySite], *, captured: bool
+    ) -> dict[str, OutboundChange]:
+        """Look at some Services again; return what that changes for each proxy that it changes something for.
 
-    def _renew(
-        self,
-        caller: _CallerClass,
-        reached: _Reached,
-        services: Iterable[str],
-        world: World,
-        sites: Mapping[str, ProxySite],
-        settings: Settings,
-    ) -> OutboundChange:
+        With `captured`, look again at what leaves the pods that are `served`.
+        """
+        bound = {
+            node: self._class_of(site)
+            for node, site in self._fleet.sites.items()
+            if site.calls_out and not site.captured
+        }
+        classes = set(bound.values())
+        self._reached = {caller: reached for caller, reached in self._reached.items() if caller in classes}
+        changes = {caller: self._renew(caller, reached, sorted(services)) for caller, reached in self._reached.items()}
+        of_bound = {node: change for node, caller in bound.items() if (change := changes.get(caller))}
+        return {**of_bound, **(self._follow_captured(served) if captured else {})}
+
+    def _class_of(self, site: ProxySite) -> _CallerClass:
+        out = Outbound("127.0.0.1", None) if site.in_pod else Outbound(site.address, site.address)
+        return _CallerClass(self._fleet.authority.world.workloads[site.workload].namespace, out)
+
+    def _renew(self, caller: _CallerClass, reached: _Reached, services: Iterable[str]) -> OutboundChange:
+        authority, sites = self._fleet.authority, self._fleet.sites
         before: list[Upstream] = []
         after: list[Upstream] = []
         for key in services:
             before += reached.upstreams.pop(key, ())
-            service = world.services.get(key)
+            service = authority.world.services.get(key)
             if service is not None:
-                of_service = tuple(upstreams_of_service(service, world, sites, settings, caller.namespace))
-                if of_service:
+                found = upstreams_of_service(service, authority.world, sites, authority.settings, caller.namespace)
+                if of_service := tuple(found):
                     reached.upstreams[key] = of_service
                 after += of_service
         if reached.resources and _names(before) == _names(after):  # the same hosts lead to the same clusters
@@ -108,21 +120,49 @@ class OutboundResources:
         else:
             every = (upstream for key in sorted(reached.upstreams) for upstream in reached.upstreams[key])
             resources = {resource.key: resource for resource in outbound_resources(caller.out, every)}
-        change = difference(reached.resources, resources)
+        change = _difference(reached.resources, resources)
         reached.resources = resources
         return change
 
+    # What leaves pods
 
-def _class_of(site: ProxySite, world: World) -> _CallerClass:
-    out = Outbound("127.0.0.1", None) if site.in_pod else Outbound(site.address, site.address)
-    return _CallerClass(world.workloads[site.workload].namespace, out)
+    def _of_captured(self, site: ProxySite) -> Mapping[ResourceKey, XdsResource]:
+        families = _families(site)
+        if families not in self._captured:
+            self._captured[families] = {resource.key: resource for resource in self._make_captured(site)}
+        return self._captured[families]
+
+    def _follow_captured(self, served: Mapping[str, ProxySite]) -> dict[str, OutboundChange]:
+        sites = {node: site for node, site in served.items() if site.captured}
+        before, self._captured = self._captured, {}
+        changes: dict[frozenset[bool], OutboundChange] = {}
+        for site in sites.values():
+            families = _families(site)
+            if families in before and families not in changes:
+                changes[families] = _difference(before[families], self._of_captured(site))
+        return {node: change for node, site in sites.items() if (change := changes.get(_families(site)))}
+
+    def _make_captured(self, site: ProxySite) -> Iterable[XdsResource]:
+        fleet = self._fleet
+        gateways = {
+            gateway.key: [port for port, group in fleet.plans.listeners(node).items() if not group.tls]
+            for node, gateway in fleet.gateways.items()
+            if gateway.in_pod
+        }
+        outbound = captured_outbound(fleet.authority.world, fleet.sites, fleet.authority.settings, gateways)
+        return outbound_capture_resources(site.addresses, outbound)
+
+
+def _families(site: ProxySite) -> frozenset[bool]:
+    """Return the versions of IP that the addresses of a pod are of: whether each is IPv6."""
+    return frozenset(":" in address for address in site.addresses)
 
 
 def _names(upstreams: Iterable[Upstream]) -> list[tuple[str, tuple[str, ...]]]:
     return [(upstream.name, upstream.hosts) for upstream in upstreams]
 
 
-def difference(before: Mapping[ResourceKey, XdsResource], after: Mapping[ResourceKey, XdsResource]) -> OutboundChange:
+def _difference(before: Mapping[ResourceKey, XdsResource], after: Mapping[ResourceKey, XdsResource]) -> OutboundChange:
     """Return what is new, different or gone."""
     changed = tuple(resource for key, resource in after.items() if _version(before, key) != resource.version)
     return OutboundChange(changed, tuple(sorted(before.keys() - after.keys())))

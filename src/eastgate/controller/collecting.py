@@ -90,7 +90,6 @@ class ReplicaCollector(Collector):
         yield _single("closed_ports", "Ports that are closed because something there is not enforced.", len(closures))
         by_policy = Counter((policy,) for closure in closures for policy in closure.policies)
         yield _gauge("policy_closed_ports", "Ports that are closed because of a policy.", ["policy"], by_policy)
-        yield from control.mesh_metrics.renewal_failures.collect()
 
     def _of_certificates(self) -> Iterator[Metric]:
         ends = {(name,): end.timestamp() for name, end in self._replica.certificate_ends().items()}

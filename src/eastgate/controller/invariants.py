@@ -28,7 +28,7 @@ class InvariantStatuses:
 
     async def write(self) -> None:
         """Find out what holds, and write what has changed."""
-        standings = await asyncio.to_thread(self._replica.enforced_judge.evaluate)
+        standings = await asyncio.to_thread(self._replica.judges.enforced.evaluate)
         self._note(standings)
         for standing in standings:
             ref = standing.invariant.ref

@@ -30,28 +30,21 @@ from eastgate.cluster import World
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
 from eastgate.control.access_log import read_record
 from eastgate.control.authorizer.checks import ProxyAnswer
-from eastgate.control.authorizer.external import ExternalAuthorizers, ServiceAddress
+from eastgate.control.authorizer.external import ServiceAddress
 from eastgate.control.authorizer.metrics import task_failures
-from eastgate.control.authorizing import MeshAuthorizer
 from eastgate.control.deciders import Deciders
 from eastgate.control.endpoints import TlsEndpoint
 from eastgate.control.gateways import gateway_identity
 from eastgate.control.identity import IdentityError
 from eastgate.controller.admission.certificates import WebhookCertificate, names_of_service
-from eastgate.controller.admission.changes import AdmissionJudgement, RequestedChange
-from eastgate.controller.admission.semantic import Judge
 from eastgate.controller.admission.server import WebhookServer
 from eastgate.controller.admitting import (
-    judge_change,
     mutate_pod,
-    refuse_many_invariants,
-    refuse_too_large,
-    refuse_unjudged,
-    warn_of_native,
 )
 from eastgate.controller.certificates.server_tls import ServerTls, control_plane_identity, control_plane_names
 from eastgate.controller.certificates.shared_ca import SharedCa
 from eastgate.controller.decision_log import SampledDecisions, open_decision_log
+from eastgate.controller.judging import ChangeJudges
 from eastgate.controller.logs import log_recovery, log_trouble
 from eastgate.controller.metrics import ControllerMetrics
 from eastgate.controller.options import SERVICE, ControllerOptions
@@ -64,8 +57,6 @@ from eastgate.controller.reviewing import ObservedWebhooks
 from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
 from eastgate.controller.status.sharing import unwritten_groups
 from eastgate.controller.tracing import span
-from eastgate.convert.model import Options
-from eastgate.convert.native import ForeseenOutcome, NativeMesh, foresee, is_copy, is_source
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.envoy.server import AuthenticatedProxy, Metrics
@@ -74,10 +65,6 @@ from eastgate.reading.kubernetes import ApiError, Connection, JsonObject, Resour
 from eastgate.reports.invariants.objects import (
     GROUP,
     VERSION,
-    InvariantError,
-    InvariantObject,
-    is_invariant,
-    read_invariant,
 )
 from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
 from eastgate.settings import Settings
@@ -87,7 +74,6 @@ _CLASSES: Final = WatchedKind(GATEWAY_GROUP, "GatewayClass")
 ALSO_FOLLOWED: Final = (_CLASSES, *(WatchedKind(GROUP, kind, (VERSION,)) for kind in INVARIANTS))
 """Kinds that no decision depends on, and that are followed all the same."""
 _REFRESH: Final = 30.0  # seconds
-_FORESEE_WITHIN: Final = 2.0  # seconds, of the nine that a review may take
 _MUCH_READ: Final = 2 << 20  # bytes of policies, after which memory is given back
 _SETTLING: Final = 5.0  # seconds until then: more may come
 _CA: Final = "reading the CA"  # in the log
@@ -230,38 +216,33 @@ class Replica:
             on_record=self._on_record if options.observation.access_logs else None,
         )
         await enter(self.control)
-        external = ExternalAuthorizers(self._address_of)
-        self._stack.callback(external.close)
-        self.authorizer = MeshAuthorizer(
-            lambda: self.control.enforcement,
-            external,
-            self._endpoint(ports.authorizer),
-            self._endpoint(ports.tools),
-            self.control.lock,
-            self._on_decided,
+        await self.control.plane.answer_checks(
+            self._address_of, self._endpoint(ports.authorizer), self._endpoint(ports.tools), self._on_decided
         )
-        self.authorizer.decide_by(self.authority)
-        await enter(self.authorizer)
         opened = {ports.xds: False} | ({ports.svid: True} if ports.svid is not None else {})
-        self.xds_port, *_ = await self.control.start(
+        addresses = (
             (f"{options.host}:{port}", self.tls.grpc_credentials(verify_clients=verified))
             for port, verified in opened.items()
         )
-        self.control.tracker.apply(_generations(self.objects.values()))
+        self.xds_port, *_ = await self.control.start(addresses, _generations(self.objects.values()))
         self.peers = await enter(PeerServer(options.host, ports.peers, self.tls, self.identity, self.control.report))
 
     async def _start_webhooks(self) -> None:
         enter, options = self._stack.enter_async_context, self.options
-        self._judges = [Judge(self.authority, self._invariants(), is_left_out=partial(is_copy, mesh=options.native))]
-        if options.native is NativeMesh.ISTIO:
-            self._judges.append(Judge(self.authority, self._invariants(), is_left_out=is_source))
-        for judge in self._judges:
-            self._stack.callback(judge.close)
+        self.judges = ChangeJudges(
+            self.authority,
+            self.objects,
+            self.source.follower.sizes,
+            options,
+            self.control.lock,
+            self.metrics.admitted_unproven,
+        )
+        self._stack.callback(self.judges.close)
         webhooks = ObservedWebhooks(
             self.settings,
             metrics=self.metrics,
-            judge=self._judge_change,
-            late=self._refuse_unjudged,
+            judge=self.judges.judge,
+            late=self.judges.refuse_unjudged,
             mutate=partial(mutate_pod, options.injection),
         )
         names = names_of_service(options.namespace, SERVICE, self.settings.cluster_domain)
@@ -279,65 +260,6 @@ class Replica:
                 client_names=options.webhook_client_names,
             )
         )
-
-    @property
-    def enforced_judge(self) -> Judge:
-        """Return the judge of what is enforced: with native policies of Istio that is what is written for it.
-
-        The first judge is about what policies of GEP-3779 say. One of them may not be written, and policies that others
-        write for Istio are combined with the written ones as Istio does.
-        """
-        return self._judges[-1]
-
-    async def _judge_change(self, change: RequestedChange) -> AdmissionJudgement:
-        """Judge a change beside everything else."""
-        if self._goes_with_namespace(change):
-            return AdmissionJudgement()
-        too_large = self._refuse_too_large(change)
-        if too_large.refusals:
-            return too_large
-        guarding = self.authority if self.options.native is None else None
-        ask = partial(judge_change, own_user=self._own_user, change=change, on_unproven=self.metrics.admitted_unproven)
-        judgement = await ask(self._judges[0], guarding=guarding)
-        if self.enforced_judge is not self._judges[0] and not is_source(change.new or change.old or {}):
-            enforced = await ask(self.enforced_judge, guarding=None)
-            judgement = AdmissionJudgement(
-                tuple(dict.fromkeys((*judgement.refusals, *enforced.refusals))),
-                tuple(dict.fromkeys((*judgement.warnings, *enforced.warnings))),
-            )
-        if self.options.native is None or change.user == self._own_user:
-            return judgement
-        return judgement | await warn_of_native(self.options.native, self._foresee, change)
-
-    def _refuse_unjudged(self, change: RequestedChange) -> AdmissionJudgement:
-        """Answer for a change that there was no time to judge."""
-        if self._goes_with_namespace(change):
-            return AdmissionJudgement()
-        too_large = self._refuse_too_large(change)
-        return too_large if too_large.refusals else refuse_unjudged(self._judges[0], self._own_user, change)
-
-    def _refuse_too_large(self, change: RequestedChange) -> AdmissionJudgement:
-        too_large = refuse_too_large(self.source.follower.sizes, self._own_user, change)
-        return too_large | refuse_many_invariants(self.objects, self._own_user, change)
-
-    def _goes_with_namespace(self, change: RequestedChange) -> bool:
-        """Return whether an object goes because its namespace does, whose end nothing may hold up."""
-        namespace = self.world.namespaces.get(change.namespace or "")
-        return change.removes and namespace is not None and namespace.is_ending
-
-    @property
-    def _own_user(self) -> str:
-        return f"system:serviceaccount:{self.options.namespace}:{SERVICE}"
-
-    def _foresee(self, put: JsonObject) -> ForeseenOutcome | None:
-        options = self.options
-        assert options.native is not None  # noqa: S101 - checked by the caller
-        if not self.control.lock.acquire(timeout=_FORESEE_WITHIN):
-            raise TimeoutError
-        try:
-            return foresee(self.authority, put, options.native, Options(options.assumed), options.unwritable)
-        finally:
-            self.control.lock.release()
 
     def _endpoint(self, port: int) -> TlsEndpoint:
         return TlsEndpoint(self.options.host, port, self.tls.context, lambda: self.tls.bundles, self._is_gateway)
@@ -404,18 +326,12 @@ class Replica:
             touched = self.source.apply(changes, applied.append)
         removed = [policy_name(ref) for ref in changes.removed]
         with span("push to proxies") as traced:
-            nodes = await self.control.follow(policies, removed)
+            nodes = await self.control.follow(touched, policies, removed)
             if traced is not None:
                 traced.set_attribute("eastgate.nodes", len(nodes))
         self._forget(removed)
         if self.options.webhooks:
-            invariants = list(filter(is_invariant, changes.put))
-            for judge in self._judges:
-                for each in applied:
-                    judge.update(each.put, each.removed)
-                errors = judge.update(invariants=invariants)
-            for error in errors:
-                _log_invalid(error)
+            self.judges.update(applied, changes.put)
         if self.source.follower.sizes.turnover > _MUCH_READ:
             self._much_read()
         self.statuses.take_changes(changes.touched, touched)
@@ -461,19 +377,6 @@ class Replica:
         self.metrics.failed_watch(what)
         if isinstance(error, ApiError | UnreachableError | ValueError):  # others are logged where they happen
             log_trouble(_LOG, what, error, kind=what)
-
-    def _invariants(self) -> Iterable[InvariantObject]:
-        for obj in self.objects.values():
-            if is_invariant(obj):
-                try:
-                    yield read_invariant(obj)
-                except InvariantError as error:
-                    _log_invalid(error)
-
-
-def _log_invalid(error: InvariantError) -> None:
-    fields = {"invariant": str(error.ref), "namespace": error.ref.namespace}
-    _LOG.warning("%s has errors, and does not count: %s", error.ref, error, extra=fields)
 
 
 def _is_kept(resource: Resource) -> bool:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from eastgate.control.access_log import Observation, Repeats
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from eastgate.control.access_log import UNREACHABLE, Observation, Repeats, read_record
 
 _KEPT = 10_000
+_UNREACHABLE_KEPT = 100
 
 
 class History:
@@ -13,8 +18,21 @@ class History:
     def __init__(self) -> None:
         self._decisions: dict[int, Observation] = {}
         self._repeats = Repeats()
+        self._unreachable: deque[object] = deque(maxlen=_UNREACHABLE_KEPT)  # connections that no application took
         self._count = 0
         self._last: int | None = None
+
+    def read(self, record: Mapping[str, Any]) -> Observation | None:
+        """Return the decision that a proxy logged. The end of a connection that no application took is none: it was
+        reported when it began.
+        """
+        connection = tuple(record.get(key) for key in ("workload", "port", "source"))
+        if record.get("eastgate") == UNREACHABLE:
+            self._unreachable.append(connection)
+        elif record.get("eastgate") == "connection" and connection in self._unreachable:
+            self._unreachable.remove(connection)
+            return None
+        return read_record(record)
 
     def add(self, observation: Observation) -> int:
         """Keep a decision; return its number."""

@@ -10,28 +10,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 from types import TracebackType
 from typing import Any
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, Touched
 from eastgate.authority.changes import ChangedNames, Changes
+from eastgate.authority.reading import Manifests
 from eastgate.authority.sources.files import points_at_gateways, unread_at_proxies
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
-from eastgate.cluster import Change
 from eastgate.cluster.points import Direction, NetworkEnd, Point
-from eastgate.cluster.targets import GatewayNamed
 from eastgate.cluster.unread import Handling, describe_unread
-from eastgate.control.access_log import UNREACHABLE, read_record
-from eastgate.control.authorizer.external import ExternalAuthorizers, ServiceAddress
-from eastgate.control.authorizing import MeshAuthorizer
-from eastgate.control.certificates import Certificates
+from eastgate.control.authorizer.external import ServiceAddress
 from eastgate.control.closures import Closure
 from eastgate.control.endpoints import UnixEndpoint
-from eastgate.control.enforcement import AuthorizerSockets, Enforcement, SiteChange
+from eastgate.control.enforcement import Enforcement
 from eastgate.control.events import (
     Decided,
     Enforced,
@@ -42,16 +37,17 @@ from eastgate.control.events import (
     PartlyEnforced,
     Ready,
 )
-from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
-from eastgate.control.identity import EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
+from eastgate.control.fleet import AuthorizerSockets, SiteChange, everything
+from eastgate.control.gateways import GatewaySite
+from eastgate.control.identity import EmbeddedCa, Lifetimes, SvidSource, WorkloadApi
 from eastgate.control.metrics import MeshMetrics
 from eastgate.control.modes import PortMode, changed_modes, mode_of
-from eastgate.control.sites import ProxySite, identity_of, ports_of
-from eastgate.control.svids import ProxySvids
+from eastgate.control.plane import ControlPlane
+from eastgate.control.sites import ProxySite
 from eastgate.dialects import HOSTS
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.envoy.server.events import Acked, ResourceRejected, ServerEvent
+from eastgate.envoy.server.events import ResourceRejected, ServerEvent
 from eastgate.envoy.server.metrics import Metrics as ServerMetrics
 from eastgate.envoy.server.resources import short_type
 from eastgate.envoy.server.server import AdsServer
@@ -67,12 +63,12 @@ from eastgate.local.machine.addresses import Addresses
 from eastgate.local.machine.guard import Guard
 from eastgate.local.machine.rundir import DEFAULT_NAME, RunDir
 from eastgate.local.open_requests import OpenRequestMonitor
+from eastgate.local.placing import Placement
 from eastgate.local.proxies import Proxies
 from eastgate.settings import Settings
 
 _START_TIMEOUT = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE_TIMEOUT = 30.0
-_REMEMBERED = 100  # connections that no application took
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +110,9 @@ class LocalMesh:
         self._reported_closures: Mapping[tuple[str, int], Closure] = {}
         self._modes: dict[str, dict[int, PortMode]] = {}
         self.history = History()
-        self._unreachable: deque[object] = deque(maxlen=_REMEMBERED)
         self._reported_unread: tuple[str, ...] = ()
-        self.is_behind = False
-        """Whether a change is decided by that is not enforced everywhere, because enforcing it failed."""
+        self.is_behind = True
+        """Whether what is decided by is not enforced everywhere: at first, and after enforcing it failed."""
         self.settings = (settings or Settings()).enforced()
         self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
         self.store, self.tokens = Store(), Tokens()
@@ -147,23 +142,19 @@ class LocalMesh:
         source = self.options.source or EmbeddedCa(self.settings.trust_domain, lifetimes=self.options.lifetimes)
         if isinstance(source, WorkloadApi):
             await self._stack.enter_async_context(source)
-        self.certificates = await self._stack.enter_async_context(
-            Certificates(source, self.settings, self.metrics, self.emit, self._on_renewed)
-        )
-        sockets = AuthorizerSockets(self.rundir.socket("authorizer"), self.rundir.socket("tools"))
+        checks, tools = AuthorizerSockets(self.rundir.socket("authorizer"), self.rundir.socket("tools"))
         self.enforcement = Enforcement(
             authority,
             self.store,
             by_address=self.options.by_address,
             tokens=self.options.tokens,
-            authorizer=sockets,
+            authorizer=AuthorizerSockets(checks, tools),
         )
-        self._svids = ProxySvids(self.enforcement, self.certificates)
-        self._stack.callback(source.watch(self._svids.follow_source))
-        external = ExternalAuthorizers(self._address_of_authorizer)
-        self._stack.callback(external.close)
-        self.authorizer = await self._stack.enter_async_context(
-            MeshAuthorizer(lambda: self.enforcement, external, UnixEndpoint(sockets.grpc), UnixEndpoint(sockets.http))
+        plane = ControlPlane(self.enforcement, self.server, source, self.emit)
+        self.plane = await self._stack.enter_async_context(plane)
+        self.certificates = plane.certificates
+        self.authorizer = await plane.answer_checks(
+            self._address_of_authorizer, UnixEndpoint(checks), UnixEndpoint(tools)
         )
         self._open_requests = OpenRequestMonitor(self.enforcement, self.emit)
         self._stack.callback(self.listen(self._open_requests.on_event))
@@ -172,7 +163,8 @@ class LocalMesh:
         self._stack.push_async_callback(self.server.stop, 0.2)
         self._stack.push_async_callback(self.proxies.stop)
         self._stack.callback(self.server.listen(self._on_server_event))
-        await self._begin(authority, _START_TIMEOUT)
+        self._placement = Placement(self._addresses, self.options.apps, self.proxies.built_in_app)
+        await self._apply(Changes(Manifests(authority.settings)), _START_TIMEOUT)
         self._modes = {node: self._compute_modes(node) for node in self.sites}
         self._report_closures()
         self._report_unconsidered()
@@ -215,16 +207,8 @@ class LocalMesh:
         """
         began = time.monotonic() if began is None else began
         async with self._changing:
-            updated = await self._apply(changes)
+            updated = await self._apply(changes, _SETTLE_TIMEOUT)
         return self._report_enforced(began, updated, changes.names)
-
-    async def replace(self, authority: Authority) -> Enforced | PartlyEnforced:
-        """Enforce another authority; return when every proxy does."""
-        began = time.monotonic()
-        async with self._changing:
-            updated = await self._begin(authority, _SETTLE_TIMEOUT)
-            self.is_behind = False
-        return self._report_enforced(began, updated, ChangedNames())
 
     def _report_enforced(
         self, began: float, touched: tuple[str, ...], changes: ChangedNames
@@ -270,64 +254,28 @@ class LocalMesh:
             if resource.state is ResourceState.REJECTED:
                 yield f"{node} {short_type(resource.type_url)} {resource.name}"
 
-    async def _apply(self, changes: Changes) -> tuple[str, ...]:
+    async def _apply(self, changes: Changes, timeout: float) -> tuple[str, ...]:
         """Make changes, and enforce what has become of the authority; return the proxies that got something new.
 
         Nothing else runs between the two: a proxy is never asked about a workload that is gone.
         """
         before = {node: self.store.revision(node) for node in self.nodes}
-        with self.authorizer.lock:
+        with self.plane.lock:
             touched = self.authority.apply(changes)
             was_behind, self.is_behind = self.is_behind, True
-            different, placed = SiteChange(), Change()
-            if not was_behind:
-                if touched.change:
-                    sites, gateways, placed = self._place(self.authority)
-                    different = self.enforcement.changes_to(sites, gateways)
-                self.enforcement.follow(different, touched.change | placed)
-                self.enforcement.renew()
-        if was_behind:
-            updated = await self._begin(self.authority, _SETTLE_TIMEOUT)
-        else:
-            self._federate(key for key in touched.points if isinstance(key, str))
-            updated = await self._run(before, different.nodes, _SETTLE_TIMEOUT)
+            if was_behind:
+                touched |= everything(self.authority.world)
+            different = SiteChange()
+            if touched.change:
+                sites, gateways, placed = self._placement.place(self.authority, prove=self.options.by_address)
+                different = self.enforcement.changes_to(sites, gateways)
+                touched |= Touched(placed.workloads, placed)
+            self.plane.follow(different, touched)
+            self.enforcement.renew()
+        self._federate(point for point in touched.points if isinstance(point, str))
+        updated = await self._run(before, self.nodes if was_behind else different.nodes, timeout)
         self.is_behind = False
         return updated
-
-    async def _begin(self, authority: Authority, timeout: float) -> tuple[str, ...]:
-        """Enforce an authority, with everything made anew; return the proxies that got something new."""
-        before = {node: self.store.revision(node) for node in self.nodes}
-        with self.authorizer.lock:
-            sites, gateways, _ = self._place(authority)
-            self.authorizer.decide_by(authority)
-            self.enforcement.begin(authority, sites, gateways)
-        self._federate(authority.world.workloads)
-        return await self._run(before, {*sites, *gateways}, timeout)
-
-    def _place(self, authority: Authority) -> tuple[dict[str, ProxySite], dict[str, GatewaySite], Change]:
-        """Give addresses to all workloads with an identity, and to Gateways; return their sites, and what changed."""
-        world = authority.world
-        optional = {key: identity_of(workload, self.settings) for key, workload in world.workloads.items()}
-        identities = {key: identity for key, identity in optional.items() if identity is not None}
-        of_gateways = {gateway_node(each.namespace, each.name): each for each in world.gateways.values()}
-        addresses = self._addresses.assign([*identities, *of_gateways])
-        here = {key: addresses[key] for key in identities}
-        change = authority.assign_addresses(here, prove=self.options.by_address)
-        sites = {}
-        for key in identities:
-            bound = self._bind(ports_of(world, world.workloads[key]))
-            apps = {port: self._own_app(key, port) or self.proxies.built_in_app(key, port) for port in bound}
-            has_app = any(app.partition(":")[0] == key for app in self.options.apps)
-            sites[key] = ProxySite(key, addresses[key], bound, apps, calls_out=has_app)
-        gateways = {
-            node: GatewaySite(
-                GatewayNamed(gateway.namespace, gateway.name),
-                addresses[node],
-                self._bind(ports_of_gateway(world, gateway)),
-            )
-            for node, gateway in of_gateways.items()
-        }
-        return sites, gateways, change
 
     def _federate(self, workloads: Iterable[str]) -> None:
         """Trust stand-ins for the CAs of the trust domains that policies name, at these workloads and at Gateways."""
@@ -340,14 +288,14 @@ class LocalMesh:
         got nothing new: they may not have answered before.
         """
         gone = {*before} - {*self.nodes}
-        asked = await self._svids.publish(self.nodes, gone, anew=new)
+        asked = await self.plane.publish_secrets(self.nodes, gone, anew=new)
         for error in filter(None, asked.values()):
             raise error
         nodes: dict[str, ProxySite | GatewaySite] = {**self.sites, **self.gateways}
         ports = ((key, port) for key, site in self.sites.items() for port in site.ports)
-        await self.proxies.run(nodes, (each for each in ports if self._own_app(*each) is None))
+        await self.proxies.run(nodes, (each for each in ports if self._placement.own_app(*each) is None))
         updated = tuple(sorted(node for node in nodes if self.store.revision(node) != before.get(node)))
-        await self._settle({*updated, *new}, timeout)
+        await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in {*updated, *new}))
         closed = self.enforcement.closed
         wanted = {
             (nodes[node].address, bound)
@@ -371,23 +319,6 @@ class LocalMesh:
                     return ServiceAddress(app.host, app.port)
         return None
 
-    def _bind(self, ports: Iterable[int]) -> dict[int, int]:
-        """Return the port to open for each of these."""
-        return {port: bound.port for port, bound in self._addresses.bind_ports(ports).items()}
-
-    async def _settle(self, nodes: Collection[str], timeout: float) -> None:
-        """Wait until these proxies have acknowledged everything, including the ports that open again."""
-        await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in nodes))
-        opened = [node for node in nodes if self._open_ports(node)]
-        await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in opened))
-
-    def _open_ports(self, node: str) -> bool:
-        return self.enforcement.accept(node, lambda: self.server.status(node))
-
-    def _own_app(self, workload: str, port: int) -> SocketAddress | None:
-        """Return the application of the user behind a port, if there is one."""
-        return self.options.apps.get(f"{workload}:{port}") or self.options.apps.get(workload)
-
     # Watching
 
     def emit(self, event: MeshEvent) -> None:
@@ -403,28 +334,15 @@ class LocalMesh:
 
     def _on_record(self, record: dict[str, Any]) -> None:
         self._open_requests.on_record(record)
-        observation = read_record(record) if not self._is_already_reported(record) else None
+        observation = self.history.read(record)
         if observation is not None:
             self.metrics.count(observation)
             self.emit(Decided(observation, self.history.add(observation)))
 
-    def _is_already_reported(self, record: Mapping[str, Any]) -> bool:
-        """Return whether this is the end of a connection that no application took, which was reported when it began."""
-        connection = tuple(record.get(key) for key in ("workload", "port", "source"))
-        if record.get("eastgate") == UNREACHABLE:
-            self._unreachable.append(connection)
-        elif record.get("eastgate") == "connection" and connection in self._unreachable:
-            self._unreachable.remove(connection)
-            return True
-        return False
-
     def _on_server_event(self, event: ServerEvent) -> None:
-        if isinstance(event, Acked):
-            self._open_ports(event.node)
-        elif isinstance(event, ResourceRejected):
+        if isinstance(event, ResourceRejected):
             what = f"the proxy of {event.node} rejected the {short_type(event.type_url)} {event.name}"
             self.emit(Noted(printable(f"{what}: {event.rejection.message}"), trouble=True))
-            self.enforcement.reject(event.node, (event.type_url, event.name), event.rejection)
             self._report_closures()
 
     def _report_closures(self) -> None:
@@ -453,12 +371,6 @@ class LocalMesh:
             if line not in self._reported_unread:
                 self.emit(Noted(printable(line), trouble=True))
         self._reported_unread = lines
-
-    # Certificates
-
-    def _on_renewed(self, svid: Svid) -> None:
-        self._svids.renew(svid)
-        self.emit(Noted(f"the certificate of {svid.identity} was renewed"))
 
 
 def points_at(workload: str) -> tuple[Point, ...]:

@@ -12,8 +12,7 @@ import os
 import time
 from collections.abc import Iterable
 
-from eastgate.authority.changes import Changes
-from eastgate.authority.reading import Manifests
+from eastgate.authority.reading import ManifestError, Manifests
 from eastgate.authority.sources.files import FileReading, FileSource, PendingFiles
 from eastgate.basics.diagnostics import Diagnostic, render_all
 from eastgate.basics.diagnostics.printable import printable
@@ -97,8 +96,17 @@ class Reloading:
                 self._mesh.metrics.broken_saves.inc()
                 self._mesh.emit(BrokenChange(tuple(manifests.reporter.errors)))
             self._reported_errors = _error_keys(manifests)
+            is_mended = self._behind and not manifests.reporter.errors and held is None
             if self._files.is_usable(manifests):
-                await self._enforce(manifests, changes, began, mended=not manifests.reporter.errors and held is None)
+                self._files.check_unread(self._mesh.authority.world, manifests)
+                if changes or self._mesh.is_behind or is_mended:
+                    before, self._files.in_force = self._files.in_force, manifests
+                    self._warn(before, manifests)
+                    try:
+                        await self._mesh.apply(changes, began)
+                    except ManifestError:  # nothing is decided by them
+                        self._files.in_force = before
+                        raise
             self._behind = bool(manifests.reporter.errors) or (self._behind and held is not None)
             self._failure = None
         except Exception as error:
@@ -118,19 +126,6 @@ class Reloading:
             message = f"{os.path.relpath(path)} {why}. Until then all that was in it stays in force"
             self._mesh.emit(Noted(printable(message), trouble=True))
         return self._pending.next_pause(reading.unfinished | (reading.emptied - self._pending.reported))
-
-    async def _enforce(self, manifests: Manifests, changes: Changes, began: float, *, mended: bool) -> None:
-        before = self._files.in_force
-        self._files.check_unread(self._mesh.authority.world, manifests)
-        if not changes and not self._mesh.is_behind and not (self._behind and mended):
-            return
-        self._warn(before, manifests)
-        try:
-            await self._mesh.apply(changes, began)
-        finally:
-            if self._mesh.is_behind:  # it is decided by them, but not enforced yet
-                self._files.in_force = manifests
-        self._files.in_force = manifests
 
     def _warn(self, before: Manifests, after: Manifests) -> None:
         reported = {(warning.code.id, warning.message) for warning in _warnings(before)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,18 +10,20 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, Touched
 from eastgate.authority.changes import changes_between
-from eastgate.authority.questions import Question, QuestionError
+from eastgate.authority.questions import Question
 from eastgate.authority.reading import Manifests, read_manifests
 from eastgate.cluster import Change, GatewayNamed
 from eastgate.cluster.unread import Handling
 from eastgate.control.enforcement import Enforcement
+from eastgate.control.fleet import SiteChange, everything
 from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
 from eastgate.control.sites import ProxySite, identity_of, ports_of
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server import Store
 from eastgate.settings import Settings
+from tests.control.seeing import seen, verdict_of
 
 SETTINGS = Settings().enforced()
 
@@ -164,13 +165,14 @@ class _Following:
         self._store = Store()
         self._enforcement = Enforcement(self._authority, self._store, session_key="key")
         self._place()
-        self._enforcement.begin(self._authority, *self._sites())
+        self._enforcement.follow(SiteChange(*self._sites()), everything(self._authority.world))
 
     def save(self, manifests: Manifests) -> None:
         touched = self._authority.apply(changes_between(self._manifests, manifests))
         self._manifests = manifests
-        change = touched.change | self._place()
-        self._enforcement.follow(self._enforcement.changes_to(*self._sites()), change)
+        placed = self._place()
+        touched |= Touched(placed.workloads, placed)
+        self._enforcement.follow(self._enforcement.changes_to(*self._sites()), touched)
         self._enforcement.renew()
 
     def _place(self) -> Change:
@@ -194,33 +196,10 @@ class _Following:
 
     def seen(self) -> Iterator[object]:
         """Everything that somebody may see of it."""
-        authority = self._authority
-        for policy in authority.policies:
-            document = authority.document_of(policy.ref)
-            assert document is not None
-            yield str(policy.ref), type(policy), str(policy.span), str(document.span)
-        yield sorted(f"{warning.code.id} {warning.message} {warning.span}" for warning in authority.warnings)
-        yield sorted(f"{unread} {unread.span}" for unread in authority.unread_objects.objects)
-        for key in sorted(authority.world.workloads):
-            for source in ("sa:shop/web", "sa:shop/cart", "pod:shop/web", "anonymous"):
-                yield key, source, _verdict(authority, Question.of(source, f"pod:{key}", port=80))
-        yield _verdict(
-            authority,
-            Question.of("anonymous", "gateway:shop/edge", port=8080, method="GET", path="/", host="a.example"),
-        )
-        for node in sorted(self._store.nodes()):
-            yield node, {each.key: (each.version, each.policies) for each in self._store.resources(node)}
-        yield dict(self._enforcement.closed)
+        yield from seen(self._authority, self._enforcement, 80)
+        entry = Question.of("anonymous", "gateway:shop/edge", port=8080, method="GET", path="/", host="a.example")
+        yield verdict_of(self._authority, entry)
 
 
 def _authority(manifests: Manifests) -> Authority:
     return Authority(manifests, strict=False, unread=Handling.IGNORE)
-
-
-def _verdict(authority: Authority, question: Question) -> str:
-    try:
-        decision = authority.decide(question)
-    except QuestionError as error:
-        return error.diagnostic.message
-    told = decision.to_json()
-    return json.dumps({key: told[key] for key in told if key != "trace"}, default=str)  # which tells the time

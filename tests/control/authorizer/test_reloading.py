@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from eastgate.authority.reading import read_manifests
-from eastgate.control.authorizer import reloading
+from eastgate.authority.sources import files as files_module
+from eastgate.authority.sources.files import FileSource
 from eastgate.control.authorizer.addresses import ListenAddress
 from eastgate.control.authorizer.http_server import ServedRequest
 from eastgate.control.authorizer.log import DecisionLog
@@ -26,7 +27,7 @@ from tests.patience import PATIENCE
 def test_a_save_between_reading_and_watching_is_not_missed(tmp_path: Path) -> None:
     path = tmp_path / "policies.yaml"
     path.write_text(MANIFESTS)
-    files = PolicyFiles([path], Settings())
+    files = PolicyFiles(FileSource([path]), Settings())
     policies = len(files.load().policies)
     path.write_text(MANIFESTS.replace("paths: [/reviews/*]", "paths: [/ratings]"))
 
@@ -46,7 +47,7 @@ def test_a_save_between_reading_and_watching_is_not_missed(tmp_path: Path) -> No
 def test_where_nothing_was_saved_nothing_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "policies.yaml"
     path.write_text(MANIFESTS)
-    files = PolicyFiles([path], Settings())
+    files = PolicyFiles(FileSource([path]), Settings())
     files.load()
     reloads: list[Reload] = []
 
@@ -77,7 +78,7 @@ def test_a_failure_nobody_thought_of_is_reported_and_a_later_save_comes_in_force
 ) -> None:
     path = tmp_path / "policies.yaml"
     path.write_text(MANIFESTS)
-    files = PolicyFiles([path], Settings())
+    files = PolicyFiles(FileSource([path]), Settings())
     authority = files.load()
     written = BytesIO()
     breaks = [True]
@@ -87,7 +88,7 @@ def test_a_failure_nobody_thought_of_is_reported_and_a_later_save_comes_in_force
             raise TypeError("unhashable type: 'list'")
         return read_manifests(*paths, **options)
 
-    monkeypatch.setattr(reloading, "read_manifests", read)
+    monkeypatch.setattr(files_module, "read_manifests", read)
 
     async def run() -> None:
         service = AuthorizerService(
@@ -133,7 +134,7 @@ def test_a_state_that_was_in_force_before_is_loaded_again_after_a_failure(tmp_pa
     """The files are compared with those that were last read, and not with those of the start."""
     path = tmp_path / "policies.yaml"
     path.write_text(MANIFESTS)
-    files = PolicyFiles([path], Settings())
+    files = PolicyFiles(FileSource([path]), Settings())
     files.load()
     assert not files.has_changed()
     path.write_text(MANIFESTS + DENY)

@@ -18,6 +18,7 @@ from eastgate.cluster import World
 from eastgate.cluster.proxies import excluded_inbound_ports
 from eastgate.control.capturing import pod_site
 from eastgate.control.enforcement import Enforcement
+from eastgate.control.fleet import everything
 from eastgate.control.identity import EmbeddedCa
 from eastgate.control.sites import ProxySite, identity_of
 from eastgate.controller.injection.names import PROXY, SIDECAR
@@ -109,7 +110,8 @@ class Plane:
         sites = dict(pod_sites(authority.world))
         if self.enforcement is None:
             self.enforcement = Enforcement(authority, self.server.store)
-        self.enforcement.begin(authority, sites)
+        self.enforcement.decide_by(authority)
+        self.enforcement.follow(self.enforcement.changes_to(sites, {}), everything(authority.world))
         for node in sites:
             identity = identity_of(authority.world.workloads[node], settings)
             assert identity is not None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 from typing import Any
 
-from eastgate.authority.authority import Authority
-from eastgate.authority.reading import read_plain
+from eastgate.authority.authority import Authority, Touched
+from eastgate.authority.changes import Changes
+from eastgate.authority.reading import read_plain, ref_of_id
 from eastgate.settings import Settings
 
 Plain = dict[str, Any]
@@ -115,6 +117,13 @@ def route(name: str, service_name: str, *, namespace: str = "shop", parent: str 
 
 def authority(*objects: Plain) -> Authority:
     return Authority(read_plain(list(objects), Settings().enforced()), strict=False)
+
+
+def change(authority: Authority, put: Iterable[Plain] = (), remove: Iterable[str] = ()) -> Touched:
+    """Make changes to an authority; what is removed is named in words."""
+    refs = (*(policy.ref for policy in authority.policies), *map(ref_of_id, authority.world.objects))
+    named = frozenset(ref for ref in refs if str(ref) in {*remove})
+    return authority.apply(Changes(read_plain(list(put), authority.settings), named))
 
 
 def token(

@@ -16,7 +16,6 @@ from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.control import ProxyControl
 from eastgate.controller.proxies.membership import PodIdentity
 from eastgate.controller.proxies.progress import MeshReport, ProgressState, merge
-from eastgate.controller.proxies.tracking import combine
 from eastgate.envoy.server import (
     CLUSTER,
     EXTENSION,
@@ -27,9 +26,11 @@ from eastgate.envoy.server import (
     ProxyStatus,
     ResourceStatus,
 )
+from eastgate.envoy.server.status import combine
 from tests.controller.proxies.pods import (
     Plain,
     authority,
+    change,
     gateway,
     gateway_deployment,
     gateway_pod,
@@ -81,8 +82,8 @@ class Replica:
 
     async def apply(self, *put: Plain, remove: tuple[str, ...] = (), policies: dict[str, int] | None = None) -> None:
         with self.control.lock:
-            self.authority.update(put, remove)
-        await self.control.follow({name: (generation, "u") for name, generation in (policies or {}).items()})
+            touched = change(self.authority, put, remove)
+        await self.control.follow(touched, {name: (generation, "u") for name, generation in (policies or {}).items()})
 
     def merged(self) -> MeshReport:
         return merge([self.control.report()])

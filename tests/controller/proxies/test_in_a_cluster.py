@@ -129,7 +129,7 @@ class Replica:
     async def _follow(self) -> None:
         async for changes in self.source.batches():
             with self.control.lock:
-                self.source.apply(changes)
+                touched = self.source.apply(changes)
             policies = [each for each in changes.put if each["kind"] == "AuthorizationPolicy"]
             applied = {
                 f"{_POLICY}/{each['metadata']['namespace']}/{each['metadata']['name']}": (
@@ -138,7 +138,7 @@ class Replica:
                 )
                 for each in policies
             }
-            await self.control.follow(applied)
+            await self.control.follow(touched, applied)
 
     async def stop(self) -> None:
         if self._following is not None:

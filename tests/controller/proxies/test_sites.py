@@ -1,18 +1,20 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Touched
 from eastgate.control.enforcement import Enforcement
+from eastgate.control.fleet import everything
 from eastgate.control.sites import ProxySite
 from eastgate.controller.proxies.sites import Sites, bound_site, gateway_site, proxies_of, sidecar_site
 from eastgate.envoy.server import ENDPOINTS, Store
+from tests.control.seeing import seen
 from tests.controller.proxies.pods import (
     Plain,
     authority,
@@ -23,7 +25,9 @@ from tests.controller.proxies.pods import (
     route,
     service,
 )
+from tests.controller.proxies.watching import WatchedCluster
 
+_Step: TypeAlias = tuple[list[Plain], list[str], str | None]
 _SIDECAR = {"eastgate.dev/proxy": "sidecar"}
 _OPENING = {"eastgate.dev/proxy": "bound"}
 
@@ -106,35 +110,35 @@ def _content(store: Store) -> dict[str, dict[tuple[str, str], tuple[str, frozens
 
 
 class _Cluster:
-    """A control plane that follows a cluster, and one that begins anew. `on_demand`: see `Enforcement`."""
+    """A control plane that follows the watches of a cluster. `on_demand`: see `Enforcement`."""
 
     def __init__(
         self, *objects: Plain, site_of: Callable[..., ProxySite | None] = sidecar_site, on_demand: bool = False
     ) -> None:
-        self.authority: Authority = authority(*objects)
+        self.watched = WatchedCluster(objects)
+        self.authority = self.watched.authority
         self.site_of = site_of
         self.sites = Sites(self.authority.world, site_of)
         self.enforcement = Enforcement(self.authority, Store(), session_key="key", on_demand=on_demand)
-        sites, _ = self.sites.take()
-        self.enforcement.begin(self.authority, sites.sites, sites.gateways)
+        self._follow(everything(self.authority.world))
 
-    def apply(self, put: list[Plain] | None = None, remove: list[str] | None = None) -> frozenset[str]:
-        self.authority.update(put or [], remove or [])
-        return self.enforcement.follow(*self.sites.take())
+    def apply(self, put: Iterable[Plain] = (), remove: Iterable[str] = (), again: str | None = None) -> frozenset[str]:
+        return self._follow(self.watched.watch(put, remove, again))
 
-    def afresh(self) -> Enforcement:
-        sites, _ = Sites(self.authority.world, self.site_of).take()
-        enforcement = Enforcement(self.authority, Store(), session_key="key")
-        enforcement.begin(self.authority, sites.sites, sites.gateways)
-        return enforcement
+    def _follow(self, touched: Touched) -> frozenset[str]:
+        return self.enforcement.follow(self.sites.take(touched.change), touched)
 
     def check(self) -> None:
+        """Compare it with one that begins with what there is now."""
         while self.enforcement.renew(2):
             pass
-        fresh, serves = self.afresh(), self.enforcement.serves
-        wanted = {node: content for node, content in _content(fresh.store).items() if serves(node)}
-        assert _content(self.enforcement.store) == wanted
-        assert dict(self.enforcement.closed) == {key: each for key, each in fresh.closed.items() if serves(key[0])}
+        fresh = _Cluster(*self.watched.objects.values(), site_of=self.site_of, on_demand=True)
+        for node in filter(self.enforcement.serves, self.enforcement.sites):
+            fresh.enforcement.serve(node)
+        assert list(self.seen()) == list(fresh.seen())
+
+    def seen(self) -> Iterator[object]:
+        return seen(self.authority, self.enforcement, 80)
 
 
 _BOUND = partial(bound_site, app_host="127.0.0.1")
@@ -180,19 +184,19 @@ _REMOVE = st.sampled_from(
         *("AuthorizationPolicy/shop/one", "AuthorizationPolicy/shop/at-gateway", "ServiceAccount/shop/a"),
     ]
 )
-_STEP = st.tuples(st.lists(_PUT, max_size=3), st.lists(_REMOVE, max_size=2))
+_AGAIN = st.sampled_from([None, None, "Pod", "AuthorizationPolicy", "Gateway"])
+_STEP = st.tuples(st.lists(_PUT, max_size=3), st.lists(_REMOVE, max_size=2), _AGAIN)
 
 
 class TestFollowing:
     @settings(max_examples=100, deadline=None)
     @given(st.booleans(), st.lists(_PUT, max_size=6), st.lists(_STEP, min_size=1, max_size=5))
     def test_what_is_published_is_what_a_beginning_would_publish(
-        self, is_bound: bool, first: list[Plain], steps: list[tuple[list[Plain], list[str]]]
+        self, is_bound: bool, first: list[Plain], steps: list[_Step]
     ) -> None:
-        objects = {(each["kind"], each["metadata"]["name"]): each for each in first}.values()
-        cluster = _Cluster(*objects, site_of=_BOUND if is_bound else sidecar_site)
-        for put, remove in steps:
-            cluster.apply(list({(each["kind"], each["metadata"]["name"]): each for each in put}.values()), remove)
+        cluster = _Cluster(*first, site_of=_BOUND if is_bound else sidecar_site)
+        for step in steps:
+            cluster.apply(*step)
             cluster.check()
 
     @settings(max_examples=100, deadline=None)
@@ -202,17 +206,16 @@ class TestFollowing:
         st.lists(st.tuples(_STEP, st.sampled_from(["p1", "p2", "p3"]), st.booleans()), min_size=1, max_size=5),
     )
     def test_what_is_asked_for_is_published_and_nothing_else(
-        self, is_bound: bool, first: list[Plain], steps: list[tuple[tuple[list[Plain], list[str]], str, bool]]
+        self, is_bound: bool, first: list[Plain], steps: list[tuple[_Step, str, bool]]
     ) -> None:
-        objects = {(each["kind"], each["metadata"]["name"]): each for each in first}.values()
-        cluster = _Cluster(*objects, site_of=_BOUND if is_bound else sidecar_site, on_demand=True)
+        cluster = _Cluster(*first, site_of=_BOUND if is_bound else sidecar_site, on_demand=True)
         cluster.check()
-        for (put, remove), asking, is_gone in steps:
+        for step, asking, is_gone in steps:
             if is_gone:
                 cluster.enforcement.release([f"shop/{asking}"])
             else:
                 cluster.enforcement.serve(f"shop/{asking}")
-            cluster.apply(list({(each["kind"], each["metadata"]["name"]): each for each in put}.values()), remove)
+            cluster.apply(*step)
             cluster.check()
 
     def test_a_pod_that_comes_touches_its_callers_endpoints_and_nothing_else(self) -> None:
@@ -238,6 +241,18 @@ class TestFollowing:
         cluster.check()
         assert cluster.apply() == frozenset()
 
+    def test_after_a_change_that_failed_half_way_the_next_one_enforces_both(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pods = [pod(app, ip=f"10.0.0.{at}", ports=(80,), labels={**_SIDECAR, "app": app}) for at, app in _NUMBERED]
+        cluster = _Cluster(*pods, service("pay"))
+        with monkeypatch.context() as failing:
+            failing.setattr(Enforcement, "publish", _fail)
+            with pytest.raises(OSError, match="no memory"):
+                cluster.apply([_policy("one", "pay", "a"), pod("late", ip="10.0.0.9")], ["Service/shop/pay"])
+        cluster.apply([_policy("two", "cart", "b")])
+        cluster.check()
+
     def test_endpoints_that_are_not_ready_are_left_out_unless_none_is(self) -> None:
         labels = {**_OPENING, "app": "pay"}
         up, down = (pod(f"pay-{at}", ip=f"10.0.0.{at}", ports=(80,), labels=labels, ready=at == 1) for at in (1, 2))
@@ -256,3 +271,7 @@ class TestFollowing:
 
 
 _NUMBERED = list(enumerate(["pay", "cart"], start=1))
+
+
+def _fail(*_: object) -> None:
+    raise OSError("no memory")

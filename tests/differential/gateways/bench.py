@@ -132,7 +132,7 @@ class GatewayBench(Bench):
         if given not in (OWN_SESSION, FOREIGN_SESSION):
             return ask
         peer = ask.caller.identity or "none"
-        key = self.mesh.enforcement._session_key.encode()
+        key = self.mesh.enforcement.fleet.session_key.encode()
         token = wrap_session(key, peer if given == OWN_SESSION else f"{peer}x", _SCOPE, "s-1")
         headers = tuple((name, token or "" if name == "mcp-session-id" else value) for name, value in ask.http.headers)
         return replace(ask, http=replace(ask.http, headers=headers))

@@ -12,6 +12,7 @@ from google.protobuf.any_pb2 import Any
 from eastgate import load
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.control.enforcement import Enforcement
+from eastgate.control.fleet import SiteChange, everything
 from eastgate.control.gateways import GatewaySite, ports_of_gateway
 from eastgate.control.sites import ProxySite, ports_of
 from eastgate.envoy.config.clusters import SocketAddress
@@ -34,7 +35,7 @@ def _published(example: str) -> Iterator[XdsResource]:
         ports = {port: port for port in ports_of_gateway(world, gateway)}
         gateways[f"gateway:{key}"] = GatewaySite(GatewayNamed(gateway.namespace, gateway.name), "127.0.0.1", ports)
     enforcement = Enforcement(authority, Store())
-    enforcement.begin(authority, sites, gateways)
+    enforcement.follow(SiteChange(sites, gateways), everything(world))
     for node in enforcement.nodes:
         yield from (each for each in enforcement.store.resources(node) if each.type_url in VALIDATED_ONCE)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from eastgate.authority.authority import Authority
@@ -76,12 +76,12 @@ class FileSource:
         self.in_force, self._rested = manifests, rested
         return authority
 
-    def authority(self, manifests: Manifests) -> Authority:
+    def authority(self, manifests: Manifests, *, strict: bool = False) -> Authority:
         """Build an authority. Raises ManifestError where objects that are not read forbid it (`unread`)."""
         authority = Authority(
             manifests,
             keys=self._keys,
-            strict=self._strict or bool(manifests.unsure),
+            strict=strict or self._strict or bool(manifests.unsure),
             unread=self._unread,
             live=True,
         )
@@ -137,12 +137,16 @@ class FileSource:
         manifests = self.read_now(settings)
         after = stamps(self.watched, self.bounds)
         unfinished |= {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-        files_in_force = {*_files(self.in_force)}
-        emptied = {path for path, (_, _, size, _, _) in after.items() if size == 0 and path in files_in_force}
+        emptied, files_in_force = self.emptied(after), {*_files(self.in_force)}
         stamped = before.keys() | after.keys() | self._rested.keys()
         self._rested = {path: stamp for path, stamp in after.items() if path not in unfinished}
         rendered = bool(unfinished) and any(file not in stamped for file in (*files_in_force, *_files(manifests)))
         return FileReading(manifests, frozenset(unfinished), frozenset(emptied - unfinished), rendered)
+
+    def emptied(self, stamped: Mapping[str, FileStamp]) -> set[str]:
+        """Return the files of which something is in force and that have nothing in them now."""
+        in_force = {*_files(self.in_force)}
+        return {path for path, (_, _, size, _, _) in stamped.items() if size == 0 and path in in_force}
 
     @property
     def watched(self) -> tuple[str | os.PathLike[str], ...]:

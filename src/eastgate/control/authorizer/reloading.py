@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.questions import NOT_CONSIDERED
-from eastgate.authority.reading import ManifestError, Manifests, read_manifests
-from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.authority.reading import ManifestError
+from eastgate.authority.sources.files import FileSource
+from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import dataclass
-from eastgate.cluster.unread import Callers, Handling, Standing, describe_unconsidered, standing
-from eastgate.reading.jwt import KeySource
-from eastgate.reading.manifests import Bounds
-from eastgate.reading.manifests.kustomizations import parts
 from eastgate.reading.manifests.watching.changes import FileStamp, stamps, watch_changes
 from eastgate.reading.manifests.watching.rest import is_being_written
 from eastgate.settings import Settings
@@ -34,90 +29,50 @@ class Reload:
 
 
 class PolicyFiles:
-    """Files and folders of manifests, and how they are read."""
+    """The files of an authorizer, all of which are in force or none."""
 
-    def __init__(
-        self,
-        paths: Sequence[str | os.PathLike[str]],
-        settings: Settings,
-        keys: KeySource | None = None,
-        *,
-        follow: bool = False,
-        exclude: Sequence[str] = (),
-        strict: bool = False,
-        unread: Handling = Handling.BY_KIND,
-    ) -> None:
-        self._paths = tuple(paths)
+    def __init__(self, source: FileSource, settings: Settings) -> None:
+        self.source = source
         self._settings = settings
-        self._keys = keys
-        self._follow = follow
-        self._exclude = tuple(exclude)
-        self._strict = strict
-        self._unread = unread
-        self._read: frozenset[str] = frozenset()
         self.stamps: Mapping[str, FileStamp] = {}
         """The stamps of the files before they were last read without an unexpected failure."""
 
-    @property
-    def bounds(self) -> Bounds:
-        """Return the bounds of reading now: a path that is a link may lead elsewhere later."""
-        return Bounds.of(self._paths, follow=self._follow, exclude=self._exclude)
-
-    @property
-    def watched(self) -> tuple[str | os.PathLike[str], ...]:
-        """Return what to watch: the paths, and the folders that their kustomizations include from elsewhere."""
-        taken = (folder for path in self._paths for folder in parts(os.fspath(path), self._follow, Reporter()) or ())
-        return tuple(dict.fromkeys((*self._paths, *taken)))
-
     def load(self) -> Authority:
         """Load what is there at the start; a policy with errors closes what it targets. Raises ManifestError."""
-        self.stamps = stamps(self.watched, self.bounds)
-        manifests = read_manifests(self._paths, self._settings, bounds=self.bounds)
-        authority = self._authority(manifests, strict=self._strict or bool(manifests.unsure))
-        self._read = _files(manifests)
+        self.stamps = self._stamps()
+        authority = self.source.read(self._settings)
+        authority.engine.compile_all()
         return authority
 
     def reload(self) -> Reload:
         """Load what is there now; where anything has errors, or is empty that was not, all stays as it is."""
-        before = stamps(self.watched, self.bounds)
+        before = self._stamps()
         reload = self._reload()
         self.stamps = before
         return reload
 
     def _reload(self) -> Reload:
         try:
-            manifests = read_manifests(self._paths, self._settings, bounds=self.bounds)
-            now = stamps(self.watched, self.bounds)
-            emptied = sorted(path for path in self._read if (stamp := now.get(path)) is not None and stamp[2] == 0)
-            if emptied:
-                return Reload(None, (f"{emptied[0]} is empty: remove it, if that is meant",))
-            authority = self._authority(manifests, strict=True)
+            manifests = self.source.read_now(self._settings)
+            if emptied := self.source.emptied(self._stamps()):
+                return Reload(None, (f"{min(emptied)} is empty: remove it, if that is meant",))
+            authority = self.source.authority(manifests, strict=True)
         except ManifestError as error:
             return Reload(None, tuple(map(_in_a_line, error.diagnostics)), tuple(error.diagnostics))
-        self._read = _files(manifests)
+        authority.engine.compile_all()
+        self.source.in_force = manifests
         return Reload(authority)
 
     def has_changed(self) -> bool:
         """Tell whether the files differ from those that were last read."""
-        return self.stamps != stamps(self.watched, self.bounds)
+        return self.stamps != self._stamps()
 
     def unfinished(self) -> bool:
         """Tell whether somebody is writing one of the files."""
-        return any(is_being_written(path) for path in stamps(self.watched, self.bounds))
+        return any(map(is_being_written, self._stamps()))
 
-    def _authority(self, manifests: Manifests, *, strict: bool) -> Authority:
-        authority = Authority(manifests, keys=self._keys, strict=strict, unread=self._unread, live=True)
-        world = authority.world
-        unconsidered = manifests.unread.about(world.workloads, Callers(anybody=True), world)
-        if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
-            message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
-            raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
-        authority.engine.compile_all()
-        return authority
-
-
-def _files(manifests: Manifests) -> frozenset[str]:
-    return frozenset(os.path.abspath(policy.span.file) for policy in manifests.policies)
+    def _stamps(self) -> dict[str, FileStamp]:
+        return stamps(self.source.watched, self.source.bounds)
 
 
 def _in_a_line(diagnostic: Diagnostic) -> str:
@@ -136,7 +91,7 @@ async def follow_files(
         on_reload(await _reload_at_rest(files))
     on_following()
     async with contextlib.aclosing(
-        watch_changes(files.watched, bounds=lambda: files.bounds, since=files.stamps)
+        watch_changes(files.source.watched, bounds=lambda: files.source.bounds, since=files.stamps)
     ) as batches:
         async for _ in batches:
             on_reload(await _reload_at_rest(files))

@@ -7,32 +7,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Final
 
 import grpc
-from prometheus_client import CollectorRegistry
 
-from eastgate.authority.authority import Authority
-from eastgate.control.certificates import Certificates
+from eastgate.authority.authority import Authority, Touched
+from eastgate.cluster import Change
 from eastgate.control.closures import Closure
 from eastgate.control.enforcement import Enforcement
-from eastgate.control.events import MeshEvent
+from eastgate.control.fleet import everything
 from eastgate.control.identity import SvidSource
-from eastgate.control.metrics import MeshMetrics
+from eastgate.control.plane import ControlPlane
 from eastgate.control.sites import ProxySite
-from eastgate.control.svids import ProxySvids
 from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.membership import GATEWAY_PREFIX, split_proxy
 from eastgate.controller.proxies.progress import ReplicaReport
 from eastgate.controller.proxies.sites import Sites, proxies_of, sidecar_site
-from eastgate.controller.proxies.tracking import ProgressTracker, combine
+from eastgate.controller.proxies.tracking import ProgressTracker
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.server import (
-    Acked,
     AdsServer,
     AuthenticatedProxy,
     Connected,
@@ -41,10 +36,7 @@ from eastgate.envoy.server import (
     Metrics,
     OnRecord,
     ProxyCredentials,
-    ProxyStatus,
-    ResourceKey,
     ResourceRejected,
-    ResourceRejection,
     ServerEvent,
     Store,
 )
@@ -52,6 +44,7 @@ from eastgate.envoy.server import (
 _LOG = logging.getLogger(__name__)
 _NO_CERTIFICATE: Final = "a workload without a certificate"
 _AT_ONCE: Final = 4  # proxies whose resources are computed without a pause
+_NOTHING: Final = Touched(frozenset(), Change())
 
 
 class ProxyControl:
@@ -75,7 +68,6 @@ class ProxyControl:
         metrics: Metrics | None = None,
         on_record: OnRecord | None = None,
     ) -> None:
-        self.lock = threading.RLock()
         self.store = Store()
         preparing = _Preparing(authenticator, self._prepare)
         self.server = AdsServer(self.store, preparing, metrics or Metrics(), limits, on_record)
@@ -88,30 +80,25 @@ class ProxyControl:
             sends_logs=on_record is not None,
             on_closure=_log_closure,
         )
+        self.plane = ControlPlane(self.enforcement, self.server, source)
+        self.lock = self.plane.lock
         self.sites = Sites(authority.world, site_of)
         self.tracker = ProgressTracker(replica, self.server, self.enforcement)
         self._authenticator = authenticator
-        self._source = source
-        self.mesh_metrics = MeshMetrics(CollectorRegistry())
-        self._certificates = Certificates(
-            source, authority.settings, self.mesh_metrics, _ignore_event, lambda svid: self._svids.renew(svid)
-        )
-        self._svids = ProxySvids(self.enforcement, self._certificates)
         self.has_begun = False
         """Whether what proxies enforce was computed once."""
+        self._touched = everything(authority.world)  # and not enforced yet
         self._following = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._renewing: asyncio.Task[None] | None = None
         self._failed = asyncio.Event()
         self._failure: BaseException | None = None
-        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> ProxyControl:
-        await self._stack.enter_async_context(self._certificates)
-        self._stack.callback(self._source.watch(self._svids.follow_source))
+        await self.plane.__aenter__()
         self._stop_logging = self.server.listen(_log_proxy)
-        self._stack.callback(self.server.listen(self._on_event))
-        self._stack.callback(self.server.listen(self.tracker.on_event))
+        self.server.listen(self._on_event)
+        self.server.listen(self.tracker.on_event)
         return self
 
     async def __aexit__(
@@ -122,32 +109,37 @@ class ProxyControl:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.server.stop()
-        await self._stack.aclose()
+        await self.plane.__aexit__(kind, error, trace)
 
-    async def start(self, addresses: Iterable[tuple[str, grpc.ServerCredentials | None]]) -> list[int]:
-        """Enforce the authority as it is, and listen; return the ports."""
-        sites, _ = self.sites.take()
-        with self.lock:
-            self.enforcement.begin(self.enforcement.authority, sites.sites, sites.gateways)
+    async def start(
+        self,
+        addresses: Iterable[tuple[str, grpc.ServerCredentials | None]],
+        policies: Mapping[str, tuple[int, str]] | None = None,
+    ) -> list[int]:
+        """Enforce the authority as it is, with these policies (see `follow`), and listen; return the ports."""
+        await self.follow(policies=policies)
         self.has_begun = True
-        await self._publish_secrets(sites.gateways)
         return await self.server.start_all(addresses)
 
     # What changes
 
     async def follow(
-        self, policies: Mapping[str, tuple[int, str]] | None = None, removed: Iterable[str] = ()
+        self,
+        touched: Touched = _NOTHING,
+        policies: Mapping[str, tuple[int, str]] | None = None,
+        removed: Iterable[str] = (),
     ) -> frozenset[str]:
         """Enforce what has become of the authority; return the nodes that were looked at again.
 
         `policies` are those that have changed, by the names that resources have for them (`policy_name`), with
         generation and uid; `removed` are those that are gone.
         """
+        self._touched |= touched
         async with self._following:
-            sites, world = self.sites.take()
-            with self.lock:
-                touched = self.enforcement.follow(sites, world)
-            gone = self._authenticator.revoke_missing() if world else frozenset[str]()
+            touched, self._touched = self._touched, _NOTHING
+            sites = self.sites.take(touched.change)
+            nodes = self.plane.follow(sites, touched)
+            gone = self._authenticator.revoke_missing() if touched.change else frozenset[str]()
             self.tracker.apply(policies or {}, removed)
             self.tracker.forget(gone)
             self.enforcement.release(gone)
@@ -156,7 +148,7 @@ class ProxyControl:
                 await self._publish_secrets(served, sites.removed)
         if self._renewing is None or self._renewing.done():
             self._renewing = self._spawn(self._renew())
-        return touched
+        return nodes
 
     async def _renew(self) -> None:
         """Have all proxies know the identities that there are, a few at a time: others have their turn in between."""
@@ -170,7 +162,7 @@ class ProxyControl:
     async def _prepare(self, proxy: AuthenticatedProxy) -> None:
         """Have everything that a proxy is to have in the store before its stream begins: nothing is taken from it."""
         self.sites.connect(proxy.name)
-        if self.sites.has_changed:
+        if self.sites.has_new or self._touched.change:
             await self.follow()
         await self.serve(proxy.node)
 
@@ -195,17 +187,10 @@ class ProxyControl:
     # What proxies do
 
     def _on_event(self, event: ServerEvent) -> None:
-        match event:
-            case Connected(proxy):
-                self.sites.connect(proxy)
-                if self.sites.has_changed:
-                    self._spawn(self._follow_connected())
-            case Acked(proxy):
-                self._open_ports(split_proxy(proxy))
-            case ResourceRejected(proxy, type_url, name, rejection):
-                fields = {**_fields_of(proxy), "resource": name, "policies": sorted(rejection.policies)}
-                _LOG.warning("the proxy %s rejected %s: %s", proxy, name, rejection.message, extra=fields)
-                self._reject(split_proxy(proxy), (type_url, name), rejection)
+        if isinstance(event, Connected):
+            self.sites.connect(event.node)
+            if self.sites.has_new:
+                self._spawn(self._follow_connected())
 
     async def _follow_connected(self) -> None:
         await self.follow()
@@ -223,25 +208,9 @@ class ProxyControl:
             self._failure = self._failure or error
             self._failed.set()
 
-    def _reject(self, node: str, key: ResourceKey, rejection: ResourceRejection) -> None:
-        with self.lock:
-            self.enforcement.reject(node, key, rejection)
-
-    def _open_ports(self, node: str) -> None:
-        with self.lock:
-            self.enforcement.accept(node, lambda: self._status(node))
-
-    def _status(self, node: str) -> ProxyStatus | None:
-        """Return the status of all proxies of a node that are connected here."""
-        names = proxies_of(self.enforcement.authority.world, node)
-        statuses = (self.server.status(name) for name in names)
-        return combine(node, [each for each in statuses if each is not None and each.connected_since is not None])
-
-    # Certificates
-
     async def _publish_secrets(self, nodes: Iterable[str], removed: Iterable[str] = ()) -> None:
         """Publish the SVIDs and bundles of nodes that are new or have another identity; release what nobody has."""
-        for node, error in (await self._svids.publish(nodes, removed)).items():
+        for node, error in (await self.plane.publish_secrets(nodes, removed)).items():
             if error is not None:
                 fields = {**_place_of(node), "trouble": _NO_CERTIFICATE}
                 _LOG.error("%s has no certificate: %s", node, error, extra=fields)
@@ -270,10 +239,6 @@ class _Preparing:
         return self._authenticator.on_revoke(callback)
 
 
-def _ignore_event(_event: MeshEvent) -> None:
-    """Do nothing: a certificate that cannot be renewed is counted, and logged where it is renewed."""
-
-
 def _place_of(node: str) -> dict[str, object]:
     return {"workload": node, "namespace": node.removeprefix(GATEWAY_PREFIX).partition("/")[0]}
 
@@ -287,6 +252,10 @@ def _log_proxy(event: ServerEvent) -> None:
         _LOG.info("the proxy %s is connected", event.node, extra=_fields_of(event.node))
     elif isinstance(event, Disconnected):
         _LOG.info("the proxy %s is lost", event.node, extra=_fields_of(event.node))
+    elif isinstance(event, ResourceRejected):
+        proxy, name, rejection = event.node, event.name, event.rejection
+        fields = {**_fields_of(proxy), "resource": name, "policies": sorted(rejection.policies)}
+        _LOG.warning("the proxy %s rejected %s: %s", proxy, name, rejection.message, extra=fields)
 
 
 def _log_closure(closure: Closure, is_closed: bool) -> None:

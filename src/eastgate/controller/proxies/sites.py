@@ -24,7 +24,7 @@ from eastgate.cluster.proxies import (
 )
 from eastgate.cluster.targets import GatewayNamed, PodsMatching
 from eastgate.control.capturing import pod_site
-from eastgate.control.enforcement import SiteChange
+from eastgate.control.fleet import SiteChange
 from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
 from eastgate.control.planning import is_routing
 from eastgate.control.sites import ProxySite, ports_of
@@ -97,46 +97,38 @@ def _node_of(world: World, pod: Workload) -> str | None:
 
 
 class Sites:
-    """The sites of a world, kept up to date: it watches the world, and `take` returns what has changed since.
-
-    `site_of` returns the site of a pod's sidecar, by default `sidecar_site`.
-    """
+    """The sites of a world, as far as changes were taken. `site_of` makes that of a pod, by default `sidecar_site`."""
 
     def __init__(self, world: World, site_of: Callable[..., ProxySite | None] = sidecar_site) -> None:
         self._world = world
         self._site_of = site_of
         self._connected: set[str] = set()  # pods whose proxies have authenticated
+        self._new: set[str] = set()  # those of them that were no sites
         self.sidecars: dict[str, ProxySite] = {}
         self.gateways: dict[str, GatewaySite] = {}
-        self._pending: Change | None = Change(
-            added=frozenset(world.workloads), objects=frozenset(world.objects), services=frozenset(world.services)
-        )
-        world.watch(self._on_change)
-
-    def _on_change(self, change: Change) -> None:
-        self._pending = change if self._pending is None else self._pending | change
 
     def connect(self, proxy: str) -> None:
         """Note that a proxy has authenticated, so that it is a site whatever the labels of its pod say."""
         if not proxy.startswith(GATEWAY_PREFIX) and proxy not in self._connected:
             self._connected.add(proxy)
             if proxy not in self.sidecars:
-                self._on_change(Change(changed=frozenset({proxy})))
+                self._new.add(proxy)
 
     @property
-    def has_changed(self) -> bool:
-        """Return whether there is something to take."""
-        return self._pending is not None
+    def has_new(self) -> bool:
+        """Return whether a proxy that was no site has authenticated since the last change."""
+        return bool(self._new)
 
-    def take(self) -> tuple[SiteChange, Change]:
-        """Return what has changed since the last time: the sites, and the world."""
-        change, self._pending = self._pending or Change(), None
-        sidecars = self._look_again(self.sidecars, self._pods_to_look_at(change), self._sidecar)
-        routing = is_routing(change)
-        named = {*self.gateways, *(gateway_node(*key.split("/")) for key in self._world.gateways)} if routing else ()
+    def take(self, change: Change) -> SiteChange:
+        """Take a change of the world, and the proxies that authenticated; return what that makes of the sites."""
+        new, self._new = self._new, set()
+        sidecars = self._look_again(self.sidecars, self._pods_to_look_at(change) | new, self._sidecar)
+        named: set[str] = set()
+        if is_routing(change):
+            named = {*self.gateways, *(gateway_node(*key.split("/")) for key in self._world.gateways)}
         gateways = self._look_again(self.gateways, named, self._gateway)
         self._connected -= {key for key in change.removed if key not in self._world.workloads}
-        return SiteChange(sidecars[0], gateways[0], sidecars[1] | gateways[1]), change
+        return SiteChange(sidecars[0], gateways[0], sidecars[1] | gateways[1])
 
     def _pods_to_look_at(self, change: Change) -> set[str]:
         """Return the pods whose sites may be others: their own changes, and those of Services before them."""

@@ -20,8 +20,6 @@ from eastgate.envoy.server import (
     AdsServer,
     Connected,
     Disconnected,
-    ProxyStatus,
-    ResourceState,
     ResourceStatus,
     ServerEvent,
     Settled,
@@ -77,7 +75,7 @@ class ProgressTracker:
                 self._connected_at[proxy] = since.timestamp() if since is not None else 0.0
                 self._disconnected.pop(proxy, None)
                 self._pending[proxy] = 1  # it may be another process, which has nothing
-            case Settled(proxy):
+            case Settled(proxy) if self._server.is_settled(proxy):  # it may have opened ports, which it is sent now
                 self._pending.pop(proxy, None)
             case Disconnected(proxy):
                 self._disconnected[proxy] = self._acknowledged(proxy)
@@ -169,25 +167,3 @@ def _rejected(resource: ResourceStatus) -> RejectedResource:
         raise AssertionError("only what is rejected is in a summary")
     policies = tuple(sorted(rejection.policies))
     return RejectedResource(resource.type_url, resource.name, rejection.message, policies)
-
-
-def combine(node: str, statuses: Sequence[ProxyStatus]) -> ProxyStatus | None:
-    """Return the status of a node that several proxies share: of each resource that of the proxy that is least far."""
-    if not statuses:
-        return None
-    worst: dict[tuple[str, str], ResourceStatus] = {}
-    for resource in (resource for status in statuses for resource in status.resources):
-        key = resource.type_url, resource.name
-        if key not in worst or _distance(resource) > _distance(worst[key]):
-            worst[key] = resource
-    return ProxyStatus(
-        node,
-        min((status.connected_since for status in statuses if status.connected_since is not None), default=None),
-        all(status.settled for status in statuses),
-        tuple(worst[key] for key in sorted(worst)),
-    )
-
-
-def _distance(resource: ResourceStatus) -> int:
-    """Return how far a resource is from being in force."""
-    return (ResourceState.ACCEPTED, ResourceState.WAITING, ResourceState.REJECTED).index(resource.state)

@@ -44,7 +44,7 @@ _ROUTE, _STEER, _ASK = "route", "steer", "ask"  # the names of filters
 LARGEST_MESSAGE = 1 << 20  # bytes
 _PATIENCE = "30s"  # with the authorizer, which waits for others
 _CEL = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
-_MCP = "eastgate.reading.mcp"  # dynamic metadata: the id of a message, as it is written
+_MCP = "eastgate.mcp"  # dynamic metadata: the id of a message, as it is written
 
 
 def gateway_filters(inbound: InboundPort) -> list[Plain]:

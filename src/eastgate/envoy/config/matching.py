@@ -62,14 +62,14 @@ from eastgate.ir.symbolic.trees import DecisionNode
 PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBODY
 ADDRESS_KEY = "eastgate.address"
 CERTIFICATE_KEY = "eastgate.certificate"
-SOURCE_KEY = "eastgate.authority.sources"  # the address with its port, by which a log line is found again
+SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
 PATH_KEY = "eastgate.path"
 SNI_KEY = "eastgate.sni"  # the name in the TLS handshake
 DESTINATION_KEY = "eastgate.destination"  # where a gateway leads the request
 MESSAGE_KEY = "eastgate.message"  # of an MCP message: whether it was read, its method, the name in its parameters
 WAITING_KEY = "eastgate.waiting"  # where a gateway would lead a request whose body it awaits
-MCP_METHOD_KEY = "eastgate.reading.mcp.method"
-MCP_NAME_KEY = "eastgate.reading.mcp.name"
+MCP_METHOD_KEY = "eastgate.mcp.method"
+MCP_NAME_KEY = "eastgate.mcp.name"
 CLAIM_KEY = "eastgate.claim"  # the claim of a verified token
 TOKEN_KEY = "eastgate.token"  # the identity of a caller who is known by a token  # noqa: S105 - not a secret
 NOBODY = "none"

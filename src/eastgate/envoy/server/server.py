@@ -35,7 +35,7 @@ from eastgate.envoy.server.limits import Limits
 from eastgate.envoy.server.metrics import Metrics
 from eastgate.envoy.server.session import ProxySession, RpcContext
 from eastgate.envoy.server.settling import Settling
-from eastgate.envoy.server.status import Ledger, ProxyStatus
+from eastgate.envoy.server.status import Ledger, ProxyStatus, combine
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.streams import Acknowledgement, Stream
 
@@ -121,6 +121,16 @@ class AdsServer:
         """Return the status of one proxy, or None where it was never connected."""
         ledger = self._ledgers.get(node)
         return ledger.snapshot(self.store, self.is_settled(node)) if ledger is not None else None
+
+    def node_of(self, proxy: str) -> str:
+        """Return the node whose resources a proxy gets, by the proxy's name."""
+        ledger = self._ledgers.get(proxy)
+        return ledger.resources_of if ledger is not None else proxy
+
+    def status_of_node(self, node: str) -> ProxyStatus | None:
+        """Return the status of all proxies of a node that are connected; None where none is."""
+        proxies = [name for name, session in self._sessions.items() if session.stream.resources_of == node]
+        return combine(node, [status for name in proxies if (status := self.status(name)) is not None])
 
     def summary(self, node: str) -> ProxyStatus | None:
         """Return the status of one proxy with only those resources that it has rejected; costs little."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -258,3 +258,25 @@ def find_suspects(type_url: str, message: str, names: frozenset[str]) -> frozens
 def _sanitize(message: str) -> str:
     """Return a message without the resource that it quotes, and without anything that looks like a key."""
     return _PEM.sub("…", _DUMP.sub("", message)).strip()[:_LONGEST_MESSAGE]
+
+
+def combine(node: str, statuses: Sequence[ProxyStatus]) -> ProxyStatus | None:
+    """Return the status of a node that several proxies share: of each resource that of the proxy that is least far."""
+    if not statuses:
+        return None
+    worst: dict[tuple[str, str], ResourceStatus] = {}
+    for resource in (resource for status in statuses for resource in status.resources):
+        key = resource.type_url, resource.name
+        if key not in worst or _distance(resource) > _distance(worst[key]):
+            worst[key] = resource
+    return ProxyStatus(
+        node,
+        min((status.connected_since for status in statuses if status.connected_since is not None), default=None),
+        all(status.settled for status in statuses),
+        tuple(worst[key] for key in sorted(worst)),
+    )
+
+
+def _distance(resource: ResourceStatus) -> int:
+    """Return how far a resource is from being in force."""
+    return (ResourceState.ACCEPTED, ResourceState.WAITING, ResourceState.REJECTED).index(resource.state)

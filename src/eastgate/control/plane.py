@@ -1,0 +1,159 @@
+"""What every control plane does, here and in a cluster: it follows an authority that changes, and serves proxies.
+
+Whoever changes the authority holds `lock`, and calls `follow` afterwards, both in the thread of the event loop.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AsyncExitStack
+from types import TracebackType
+
+from prometheus_client import Counter
+
+from eastgate.authority.authority import Touched
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.control.authorizer.checks import ProxyAnswer
+from eastgate.control.authorizer.external import ExternalAuthorizers, ServiceAddress
+from eastgate.control.authorizing import MeshAuthorizer
+from eastgate.control.certificates import Certificates
+from eastgate.control.endpoints import AuthorizerEndpoint
+from eastgate.control.enforcement import Enforcement
+from eastgate.control.events import Noted, OnEvent
+from eastgate.control.fleet import SiteChange
+from eastgate.control.identity import BundlesChanged, IdentityError, Svid, SvidSource
+from eastgate.envoy.server.events import Acked, ResourceRejected, ServerEvent, Settled
+from eastgate.envoy.server.server import AdsServer
+from eastgate.ir import ExternalAuthorizer
+
+
+class ControlPlane:
+    """Enforcement, the server that hands it to proxies, their certificates, and the authorizer of gateways.
+
+    Use it with `async with`.
+    """
+
+    def __init__(
+        self,
+        enforcement: Enforcement,
+        server: AdsServer,
+        source: SvidSource,
+        on_event: OnEvent = lambda _: None,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.enforcement = enforcement
+        self._server = server
+        self._source = source
+        self._on_event = on_event
+        self.certificates = Certificates(
+            source, enforcement.authority.settings, self._on_renewed, self._on_renewal_failure
+        )
+        self._held: dict[str, str] = {}  # the identities whose SVIDs nodes have
+        self._renewal_failures = Counter(
+            "eastgate_svid_renewal_failures",
+            "Certificates that could not be renewed.",
+            registry=server.metrics.registry,
+        )
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> ControlPlane:
+        self._stack.push_async_callback(self.certificates.close)
+        self._stack.callback(self._source.watch(self._on_source_change))
+        self._stack.callback(self._server.listen(self._on_server_event))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def answer_checks(
+        self,
+        address_of: Callable[[ExternalAuthorizer], ServiceAddress | None],
+        checks: AuthorizerEndpoint,
+        tools: AuthorizerEndpoint,
+        on_decided: Callable[[ProxyAnswer, float], None] = lambda _answer, _seconds: None,
+    ) -> MeshAuthorizer:
+        """Answer the checks of gateways from now on. `address_of` finds the authorizers that policies name."""
+        external = ExternalAuthorizers(address_of)
+        self._stack.callback(external.close)
+        authorizer = MeshAuthorizer(self.enforcement, external, checks, tools, self.lock, on_decided)
+        return await self._stack.enter_async_context(authorizer)
+
+    # What changes
+
+    def follow(self, sites: SiteChange, touched: Touched) -> frozenset[str]:
+        """Enforce what has become of the authority and the sites; return the proxies that were looked at again."""
+        with self.lock:
+            nodes = self.enforcement.follow(sites, touched)
+            for node in nodes:
+                self._open_ports(node)  # a proxy may have all of it already, so that it is sent nothing
+        return nodes
+
+    # What proxies do
+
+    def _on_server_event(self, event: ServerEvent) -> None:
+        match event:
+            case Acked(proxy) | Settled(proxy):
+                self._open_ports(self._server.node_of(proxy))
+            case ResourceRejected(proxy, type_url, name, rejection):
+                with self.lock:
+                    self.enforcement.reject(self._server.node_of(proxy), (type_url, name), rejection)
+
+    def _open_ports(self, node: str) -> None:
+        """Open the ports of a node that were closed until its proxies had everything, if they have."""
+        with self.lock:
+            while self.enforcement.has_closed(node) and self.enforcement.accept(
+                node, self._server.status_of_node(node)
+            ):
+                pass  # what was published may open more
+
+    # Certificates
+
+    async def publish_secrets(
+        self, nodes: Iterable[str], removed: Iterable[str] = (), *, anew: Collection[str] = ()
+    ) -> dict[str, IdentityError | None]:
+        """Publish SVID and trust bundles of nodes without them or with another identity, and of those `anew`.
+
+        Return the nodes whose SVIDs were asked for, each with the reason for which it has none. An SVID that no node
+        has any more is released.
+        """
+        before = {*self._held.values()}
+        for node in removed:
+            self._held.pop(node, None)
+        asked: dict[str, IdentityError | None] = {}
+        for node in nodes:
+            identity = self.enforcement.identity_of(node)
+            if identity is None or (self._held.get(node) == identity and node not in anew):
+                continue
+            asked[node] = None
+            try:
+                svid = await self.certificates.hold(identity)
+            except IdentityError as error:
+                asked[node] = error
+                continue
+            if self.enforcement.identity_of(node) == identity:  # it may have changed meanwhile
+                self._held[node] = identity
+                with self.lock:
+                    self.enforcement.put_svid(node, svid)
+                    self.enforcement.put_trust(node, self.certificates.bundles)
+        for unused in before - {*self._held.values()}:
+            await self.certificates.release(unused)
+        return asked
+
+    def _on_renewed(self, svid: Svid) -> None:
+        with self.lock:
+            for node in [node for node, identity in self._held.items() if identity == svid.identity]:
+                self.enforcement.put_svid(node, svid)
+        self._on_event(Noted(f"the certificate of {svid.identity} was renewed"))
+
+    def _on_renewal_failure(self, identity: str, error: Exception) -> None:
+        self._renewal_failures.inc()
+        self._on_event(Noted(printable(f"the certificate of {identity} could not be renewed: {error}"), trouble=True))
+
+    def _on_source_change(self, change: object) -> None:
+        if isinstance(change, BundlesChanged):
+            with self.lock:
+                for node in self._held:
+                    self.enforcement.put_trust(node, self.certificates.bundles)

@@ -1,0 +1,142 @@
+"""Judges the changes that webhooks ask about, beside everything else that a replica knows."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Final
+
+from eastgate.authority.authority import Authority
+from eastgate.authority.changes import Changes
+from eastgate.authority.sources.sizes import PolicySizes
+from eastgate.controller.admission.changes import AdmissionJudgement, RequestedChange
+from eastgate.controller.admission.semantic import Judge
+from eastgate.controller.admitting import (
+    judge_change,
+    refuse_many_invariants,
+    refuse_too_large,
+    refuse_unjudged,
+    warn_of_native,
+)
+from eastgate.controller.options import SERVICE, ControllerOptions
+from eastgate.convert.model import Options
+from eastgate.convert.native import ForeseenOutcome, NativeMesh, foresee, is_copy, is_source
+from eastgate.ir import PolicyRef
+from eastgate.reading.kubernetes import JsonObject
+from eastgate.reports.invariants.objects import InvariantError, InvariantObject, is_invariant, read_invariant
+
+_LOG = logging.getLogger(__name__)
+_FORESEE_WITHIN: Final = 2.0  # seconds, of the nine that a review may take
+
+
+class ChangeJudges:
+    """The judges of a replica. Whoever changes `authority` holds `lock`, and calls `update` afterwards.
+
+    `objects` are those that the API server has, `sizes` those of its policies. `on_unproven` is called for a change
+    that is admitted although something about it is not proven.
+    """
+
+    def __init__(
+        self,
+        authority: Authority,
+        objects: Mapping[PolicyRef, JsonObject],
+        sizes: PolicySizes,
+        options: ControllerOptions,
+        lock: threading.RLock,
+        on_unproven: Callable[[], None],
+    ) -> None:
+        self._authority = authority
+        self._objects = objects
+        self._sizes = sizes
+        self._options = options
+        self._lock = lock
+        self._on_unproven = on_unproven
+        self._own_user = f"system:serviceaccount:{options.namespace}:{SERVICE}"
+        self._judges = [Judge(authority, self._invariants(), is_left_out=partial(is_copy, mesh=options.native))]
+        if options.native is NativeMesh.ISTIO:
+            self._judges.append(Judge(authority, self._invariants(), is_left_out=is_source))
+
+    @property
+    def enforced(self) -> Judge:
+        """Return the judge of what is enforced: with native policies of Istio that is what is written for it.
+
+        The first judge is about what policies of GEP-3779 say. One of them may not be written, and policies that others
+        write for Istio are combined with the written ones as Istio does.
+        """
+        return self._judges[-1]
+
+    def close(self) -> None:
+        """Stop judging."""
+        for judge in self._judges:
+            judge.close()
+
+    def update(self, applied: Iterable[Changes], put: Iterable[JsonObject]) -> None:
+        """Follow changes that were applied to the authority, and the objects that were put with them."""
+        invariants, changes = list(filter(is_invariant, put)), list(applied)
+        errors: Iterable[InvariantError] = ()
+        for judge in self._judges:
+            for each in changes:
+                judge.update(each.put, each.removed)
+            errors = judge.update(invariants=invariants)
+        for error in errors:
+            _log_invalid(error)
+
+    async def judge(self, change: RequestedChange) -> AdmissionJudgement:
+        """Judge a change beside everything else."""
+        if self._goes_with_namespace(change):
+            return AdmissionJudgement()
+        too_large = self._refuse_too_large(change)
+        if too_large.refusals:
+            return too_large
+        guarding = self._authority if self._options.native is None else None
+        ask = partial(judge_change, own_user=self._own_user, change=change, on_unproven=self._on_unproven)
+        judgement = await ask(self._judges[0], guarding=guarding)
+        if self.enforced is not self._judges[0] and not is_source(change.new or change.old or {}):
+            enforced = await ask(self.enforced, guarding=None)
+            judgement = AdmissionJudgement(
+                tuple(dict.fromkeys((*judgement.refusals, *enforced.refusals))),
+                tuple(dict.fromkeys((*judgement.warnings, *enforced.warnings))),
+            )
+        if self._options.native is None or change.user == self._own_user:
+            return judgement
+        foresees = partial(self._foresee, self._options.native)
+        return judgement | await warn_of_native(self._options.native, foresees, change)
+
+    def refuse_unjudged(self, change: RequestedChange) -> AdmissionJudgement:
+        """Answer for a change that there was no time to judge."""
+        if self._goes_with_namespace(change):
+            return AdmissionJudgement()
+        too_large = self._refuse_too_large(change)
+        return too_large if too_large.refusals else refuse_unjudged(self._judges[0], self._own_user, change)
+
+    def _refuse_too_large(self, change: RequestedChange) -> AdmissionJudgement:
+        too_large = refuse_too_large(self._sizes, self._own_user, change)
+        return too_large | refuse_many_invariants(self._objects, self._own_user, change)
+
+    def _goes_with_namespace(self, change: RequestedChange) -> bool:
+        """Return whether an object goes because its namespace does, whose end nothing may hold up."""
+        namespace = self._authority.world.namespaces.get(change.namespace or "")
+        return change.removes and namespace is not None and namespace.is_ending
+
+    def _foresee(self, native: NativeMesh, put: JsonObject) -> ForeseenOutcome | None:
+        if not self._lock.acquire(timeout=_FORESEE_WITHIN):
+            raise TimeoutError
+        try:
+            return foresee(self._authority, put, native, Options(self._options.assumed), self._options.unwritable)
+        finally:
+            self._lock.release()
+
+    def _invariants(self) -> Iterable[InvariantObject]:
+        for obj in self._objects.values():
+            if is_invariant(obj):
+                try:
+                    yield read_invariant(obj)
+                except InvariantError as error:
+                    _log_invalid(error)
+
+
+def _log_invalid(error: InvariantError) -> None:
+    fields = {"invariant": str(error.ref), "namespace": error.ref.namespace}
+    _LOG.warning("%s has errors, and does not count: %s", error.ref, error, extra=fields)

@@ -1,0 +1,62 @@
+"""A cluster whose watches are played: events of kinds in, batches of changes out, without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from eastgate.authority.authority import Authority, Touched
+from eastgate.authority.sources.documents import ref_of
+from eastgate.authority.sources.following import Stream, _Batch
+from eastgate.authority.sources.source import ClusterSource
+from eastgate.ir import PolicyRef
+from eastgate.reading.kubernetes import Connection, Deleted, Put, Replaced, Resource
+from eastgate.settings import Settings
+from tests.controller.proxies.pods import Plain
+
+
+class WatchedCluster:
+    """The objects of a cluster, and a source that is told of them as watches would tell it."""
+
+    def __init__(self, objects: Iterable[Plain]) -> None:
+        self.objects: dict[PolicyRef, Plain] = {ref_of(each): each for each in objects}
+        self._source = ClusterSource(cast("Connection", None), Settings().enforced())
+        batch = self._batch()
+        for stream in {_stream(each) for each in self.objects.values()}:
+            self._list(batch, stream)
+        self._source.authority = self._source._build(batch.changes())
+
+    @property
+    def authority(self) -> Authority:
+        return self._source.authority
+
+    def watch(self, put: Iterable[Plain], remove: Iterable[str], lists_again: str | None = None) -> Touched:
+        """Tell of objects that are put and of those that are removed, by their names, and list a kind again."""
+        batch = self._batch()
+        for each in put:
+            self.objects[ref_of(each)] = each
+            batch.take(self._followed(_stream(each)), Put(each))
+        for ref in [ref for ref in self.objects if str(ref) in {*remove}]:
+            gone = self.objects.pop(ref)
+            batch.take(self._followed(_stream(gone)), Deleted(gone))
+        for stream in {_stream(each) for each in self.objects.values() if each["kind"] == lists_again}:
+            self._list(batch, stream)
+        return self._source.apply(batch.changes())
+
+    def _batch(self) -> _Batch:
+        return _Batch(self._source.follower)
+
+    def _list(self, batch: _Batch, stream: Stream) -> None:
+        of_kind = tuple(each for each in self.objects.values() if _stream(each) == stream)
+        batch.take(self._followed(stream), Replaced(of_kind))
+
+    def _followed(self, stream: Stream) -> Stream:
+        follower: Any = self._source.follower
+        follower._streams[stream] = None
+        follower._served |= {stream[0]}
+        return stream
+
+
+def _stream(obj: Plain) -> Stream:
+    group, _, version = str(obj["apiVersion"]).rpartition("/")
+    return Resource(group, version, f"{obj['kind']}s".lower(), obj["kind"]), None
