@@ -20,7 +20,7 @@ def seen(authority: Authority, enforcement: Enforcement, port: int) -> Iterator[
     yield sorted(f"{unread} {unread.span}" for unread in authority.unread_objects.objects)
     for key in sorted(authority.world.workloads):
         for source in ("sa:shop/web", "sa:shop/cart", "pod:shop/web", "anonymous"):
-            yield key, source, verdict_of(authority, Question.of(source, f"pod:{key}", port))
+            yield key, source, verdict_of(authority, Question.of(source, f"pod:{key}", port=port))
     store = enforcement.store
     for node in filter(enforcement.serves, sorted(store.nodes())):
         yield node, {each.key: (each.version, each.policies) for each in store.resources(node)}
