@@ -29,12 +29,10 @@ class RevisionsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """Two commits, and how they were named; `new` None: the files as they are."""
+    """Two commits; `new` None: the files as they are."""
 
     old: str
     new: str | None
-    old_name: str
-    new_name: str
 
 
 def revisions_of(words: str) -> Revisions:
@@ -44,10 +42,10 @@ def revisions_of(words: str) -> Revisions:
     if not before:
         raise RevisionsError(f"`{words}` names no revision to begin with", "write --git main..HEAD")
     if not dots:
-        return Revisions(_commit(before), None, before, "the files as they are")
+        return Revisions(_commit(before), None)
     new = _commit(after or "HEAD")
     old = _git("merge-base", _commit(before), new).strip() if since else _commit(before)
-    return Revisions(old, new, before, after or "HEAD")
+    return Revisions(old, new)
 
 
 def _commit(name: str) -> str:

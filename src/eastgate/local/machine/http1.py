@@ -79,7 +79,7 @@ async def read_response(source: Source, method: str) -> Http1Response | None:
     parser.send(h11.EndOfMessage())
     if not source.seen and not await source.more():
         return None
-    parsing = _Parsing(parser, source, _NO_RESPONSE)
+    parsing = _Parsing(parser, source)
     head = await parsing.event()
     while isinstance(head, h11.InformationalResponse) and head.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
         head = await parsing.event()
@@ -96,16 +96,12 @@ async def read_response(source: Source, method: str) -> Http1Response | None:
     return Http1Response(head.status_code, _texts(head), bytes(body))
 
 
-_Message: TypeAlias = h11.Request | h11.Response | h11.InformationalResponse
-
-
 class _Parsing:
-    """The events of one message, read as they are asked for. `no_head` is the problem with what is no head."""
+    """The events of one response, read as they are asked for."""
 
-    def __init__(self, parser: h11.Connection, source: Source, no_head: str) -> None:
+    def __init__(self, parser: h11.Connection, source: Source) -> None:
         self._parser = parser
         self._source = source
-        self._no_head = no_head
         self._in_body = False
         self._ended = False
 
@@ -117,7 +113,7 @@ class _Parsing:
             except h11.RemoteProtocolError as error:
                 raise self._problem(error) from None
             if event is not h11.NEED_DATA:
-                self._in_body = isinstance(event, h11.Request | h11.Response | h11.Data)
+                self._in_body = isinstance(event, h11.Response | h11.Data)
                 return event
             data = await self._source.take(_PIECE if self._in_body else _HEAD_PIECE)
             self._ended = not data
@@ -128,14 +124,14 @@ class _Parsing:
             return TooLarge("a line is too long")
         if self._ended:
             return Malformed(f"the stream ended inside the {'body' if self._in_body else 'head'}")
-        return Malformed("the body is not one" if self._in_body else self._no_head)
+        return Malformed("the body is not one" if self._in_body else _NO_RESPONSE)
 
 
-def _check_length(message: _Message) -> None:
+def _check_length(message: h11.Response) -> None:
     """Refuse a message that has two lengths: h11 takes one of them, and others may take the other."""
     if {b"content-length", b"transfer-encoding"} <= {name for name, _ in message.headers}:
         raise Malformed("the length of the body is ambiguous")
 
 
-def _texts(message: _Message) -> Headers:
+def _texts(message: h11.Response | h11.InformationalResponse) -> Headers:
     return tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in message.headers.raw_items())
