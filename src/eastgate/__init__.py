@@ -172,7 +172,7 @@ _NAMES = {
         "Unproven",
         "VerdictChange",
     ),
-    "reach.differences": ("DoubtReason",),
+    "reach.comparison": ("DoubtReason",),
     "reports.get": ("Listed", "Listing"),
     "reports.graph": (
         "AllowedWay",
@@ -245,7 +245,7 @@ _NAMES = {
     ),
     "reading.manifests": ("Bounds", "Document"),
     "reports.invariants.future": ("ImaginedPod",),
-    "reports.invariants.proving": ("Counterexample", "StatementFinding", "StatementStanding"),
+    "reports.invariants.standings": ("Counterexample", "StatementFinding", "StatementStanding"),
     "reports.tables": ("Case", "Rejection", "Result", "Run", "Table"),
     "reports.tables.coverage": ("Coverage",),
     "reading.jwt": ("DiscoveredKeys", "KeySource", "Keys", "KnownKeys"),
