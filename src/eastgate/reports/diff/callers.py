@@ -10,6 +10,7 @@ from eastgate.ir.symbolic.callers import (
     CallerKind,
 )
 from eastgate.reach.caller_sets import CallerSet, CallerSets
+from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE
 
 _OTHERS = {
     CallerKind.OTHER_ACCOUNT: "accounts of other namespaces",
@@ -45,13 +46,13 @@ class CallerWords:
     def words(self, chosen: CallerSet) -> tuple[str, ...]:
         """Return the callers of a set in few words."""
         if chosen == self._callers.everybody:
-            return ("anyone",)
+            return (ANYONE,)
         if chosen == self._identities:
-            return ("any identity",)
+            return (ANY_IDENTITY,)
         most = chosen.bit_count() * 2 > self._callers.everybody.bit_count()
         left = self._callers.everybody & ~chosen
         if most and left.bit_count() <= 3 and chosen.bit_count() > 3:
-            return (f"anyone but {', '.join(self._listed(left))}",)
+            return (f"{ANYONE} but {', '.join(self._listed(left))}",)
         return tuple(self._listed(chosen))
 
     def _listed(self, chosen: CallerSet) -> list[str]:

@@ -30,6 +30,7 @@ from eastgate.reach.callers import CallerEntry
 from eastgate.reach.endings import Branch
 from eastgate.reach.table import EffectiveDestination, EffectiveTable, Row
 from eastgate.reports.conditions import condition_text
+from eastgate.reports.effective.words import ANYONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def _all_else(table: EffectiveTable, names: _Names, *, is_all: bool) -> Iterator
     ]
     if rest:
         reasons = [branch for branch in rest if branch.end.origin is not None] or rest
-        yield PodRow(("anyone" if is_all else "anything else",), (), False, "", tuple(reasons))
+        yield PodRow((ANYONE if is_all else "anything else",), (), False, "", tuple(reasons))
 
 
 def _is_by_pod(table: EffectiveTable) -> bool:
@@ -185,7 +186,7 @@ class _Names:
         """Return callers as texts. One text names all pods of a namespace, and one names all pods."""
         chosen = set(callers)
         if chosen == self._every:
-            return ("anyone",)
+            return (ANYONE,)
         if chosen == self._every - {_OUTSIDE}:
             return ("any pod",)
         groups = {

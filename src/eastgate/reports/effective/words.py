@@ -27,8 +27,10 @@ from eastgate.reports.conditions import condition_text
 from eastgate.reports.connections import is_list, values_text
 from eastgate.settings import Settings
 
-__all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
+__all__ = ["ANYONE", "ANY_IDENTITY", "callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
 
+ANYONE = "anyone"
+ANY_IDENTITY = "any identity"
 _OTHERS = {
     CallerKind.OTHER_ACCOUNT: "any other service account",
     CallerKind.OTHER_SPIFFE: "any other SPIFFE ID",
@@ -89,9 +91,9 @@ def callers_text(
     """
     chosen = set(callers)
     if len(chosen) == len(everybody):
-        return ["anyone"]
+        return [ANYONE]
     if chosen == {entry for entry in everybody if entry.kind != CallerKind.NONE}:
-        return ["any identity"]
+        return [ANY_IDENTITY]
     others = [entry for entry in everybody if entry.kind in _OTHERS]
     whole = [entry for entry in callers if by_namespace and _accounts_in(entry, everybody) <= chosen]
     covered = frozenset[CallerEntry]().union(*(_accounts_in(entry, everybody) for entry in whole))

@@ -11,10 +11,11 @@ from eastgate.ir import Labelled
 from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.network import network_reach
 from eastgate.reports.connections import selector_text
+from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.model import GraphNode, NodeKind
 from eastgate.reports.graph.reached import Reached
-from eastgate.reports.graph.words import ANY_IDENTITY, ANYONE, labels_words, natural
+from eastgate.reports.graph.words import labels_words, natural
 
 CLUSTER = "anyone in the cluster"
 OUTSIDE = "outside the cluster"

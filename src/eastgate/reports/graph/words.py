@@ -9,11 +9,9 @@ from pathlib import PurePath
 from eastgate.basics.regexes import regex
 from eastgate.ir import Origin, labels_of
 from eastgate.ir.symbolic.cells import OTHER
-from eastgate.reports.effective.words import ports_text
+from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE, ports_text
 from eastgate.reports.graph.model import Bundle, Graph, NodeKind
 
-ANYONE = "anyone"
-ANY_IDENTITY = "any identity"
 _FEW = 3  # callers that are left out by name
 _NUMBERED = regex(r"(\D*)(\d*)")
 _MANY = 4  # callers that are listed rather than those who are missing
