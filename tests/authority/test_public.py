@@ -113,6 +113,7 @@ def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
 EXPORTED = {*eastgate.__all__, *policy.__all__, *world.__all__, "Attribute", "Unknown"}
 ALIASES = {"Headers", "Networks", "Line", "OnEvent", "_Path", "Key"}  # of builtin, exported and joserfc's types
 PLAIN = {*dir(builtins), *ALIASES, "Iterable", "Mapping", "Sequence", "Iterator", "Callable", "Collection", "PathLike"}
+PLAIN |= {"Destination", "Source", "Unpack", "RequestParts"}  # of the exported ends, and of keywords
 PLAIN |= {"Path", "Self", "BinaryIO", "TracebackType", "ClassVar", "SSLContext", "ForwardRef", "timedelta", "S"}
 CONSTRUCTED = {"Authority", "Question", "Settings", "LocalMesh", "MeshOptions", "KnownKeys", "DiscoveredKeys"}
 INTERNAL = {
@@ -126,6 +127,7 @@ INTERNAL = {
         "engine",
         "imagining",
     },
+    "Arrival": {"entry"},
     "Document": {"node", "data", "origin"},
     "ImaginedPod": {"of_caller"},
     "LocalMesh": {"apply", "emit", "replace", "sites"},
