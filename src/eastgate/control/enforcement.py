@@ -139,7 +139,7 @@ class Enforcement:
         before = {*self.sites, *self.gateways}
         self.authority, self._sites, self._gateways = authority, dict(sites), dict(gateways or {})
         self.plans = Plans(authority, self._sites, self._gateways)
-        self._had_network_policies = authority.engine.has_network_policies
+        self._had_network_policies = authority.programs.has_network_policies
         self._outbound.clear()
         self._captured.clear()
         for node in before - {*self.nodes}:
@@ -185,7 +185,7 @@ class Enforcement:
 
     def _is_between_pods(self) -> bool:
         """Return whether sidecars enforce network policies, or did: a caller's egress where its connections arrive."""
-        had, self._had_network_policies = self._had_network_policies, self.authority.engine.has_network_policies
+        had, self._had_network_policies = self._had_network_policies, self.authority.programs.has_network_policies
         return self.authority.world.is_local and (had or self._had_network_policies)
 
     def _update_captured(self, is_other: bool) -> dict[str, OutboundChange]:
@@ -236,7 +236,7 @@ class Enforcement:
     def _touched(self, sites: SiteChange, services: frozenset[str]) -> Iterator[str]:
         """Yield the proxies whose sites have changed, what is decided there, or what is behind a gateway."""
         yield from (*filter(self.serves, sites.sites), *sites.gateways)
-        program = self.authority.engine.program
+        program = self.authority.programs.program
         yield from (node for node in self._served_sites() if program(node) is not self._programs.get(node))
         yield from self.plans.stale_gateways(services)
 
@@ -423,7 +423,7 @@ class Enforcement:
         by_address = self._inbound_addresses(node)
         trust = [secret for secret in self._secrets.get(node, {}).values() if secret.key == TRUST]
         published: list[XdsResource] = []
-        self._programs[node] = self.authority.engine.program(node)
+        self._programs[node] = self.authority.programs.program(node)
         ports = self._ports_of(site)
         self._closures.keep(node, ports)
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
@@ -458,7 +458,7 @@ class Enforcement:
         """
         if not site.captured:
             return site.ports
-        named = named_ports(self.authority.engine.program(site.workload).layers) or frozenset()
+        named = named_ports(self.authority.programs.program(site.workload).layers) or frozenset()
         return {port: port for port in {*site.ports, *named, ANY_PORT} - site.uncaptured}
 
     def _shared_resources(self, plan: PortPlan) -> tuple[XdsResource, ...]:

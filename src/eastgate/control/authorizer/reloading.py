@@ -112,7 +112,7 @@ class PolicyFiles:
         if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
             message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
             raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
-        authority.engine.compile_all()
+        authority.programs.compile_all()
         return authority
 
 
