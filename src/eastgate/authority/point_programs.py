@@ -93,9 +93,9 @@ class PointPrograms:
                 deciding = program, verdict
         return deciding
 
-    def decide(self, arrival: Arrival) -> Decided:
+    def decide(self, arrival: Arrival) -> ArrivalVerdict:
         """Decide about a request that arrives at these points."""
-        return Decided(arrival, self, *self.find(arrival.request))
+        return ArrivalVerdict(arrival, self, *self.find(arrival.request))
 
     # Requests
 
@@ -129,7 +129,7 @@ class PointPrograms:
         return [self.arrival(entry, case, question) for case in cases]
 
 
-class Decided(NamedTuple):
+class ArrivalVerdict(NamedTuple):
     """What is decided about an arrival `at` its points: the program that decides, and the number of its verdict."""
 
     arrival: Arrival
