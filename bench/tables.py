@@ -36,7 +36,7 @@ def run(*, quick: bool) -> Section:
             tables[:] = found
 
         def build() -> None:
-            Authority(read_manifests([Path(folder) / "all.yaml"], _SETTINGS)).engine.compile_all()
+            Authority(read_manifests([Path(folder) / "all.yaml"], _SETTINGS)).programs.compile_all()
 
         def all_of_it() -> None:
             done = run_tables(tables)

@@ -161,7 +161,7 @@ class Auditing(Authority):
         super().__init__(*given, **more)
         for policy in self.policies:
             if not isinstance(policy, RejectedPolicy):
-                self.engine.put_policy(replace(policy, audit=True))
+                self.update([replace(policy, audit=True)])
 
 
 @each_table_file

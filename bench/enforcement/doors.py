@@ -35,7 +35,7 @@ _RBAC = "envoy.extensions.filters.http.rbac.v3.RBAC"
 
 def ours(address: str, port: int, rules: int, *, anything: bool = False) -> list[XdsResource]:
     """What Eastgate makes of policies."""
-    program = authority_of(rules, http=True, anything=anything).engine.program(NODE)
+    program = authority_of(rules, http=True, anything=anything).programs.program(NODE)
     return _chain(address, port, plan_port(program.layers, port, SETTINGS))
 
 
@@ -80,7 +80,7 @@ def bare(address: str, port: int, rules: int, *, anything: bool = False) -> list
 
 def connecting(address: str, port: int, rules: int, app: Path) -> list[XdsResource]:
     """What Eastgate makes of policies on who may connect. Requests go to an application, unread."""
-    program = authority_of(rules, http=False).engine.program(NODE)
+    program = authority_of(rules, http=False).programs.program(NODE)
     door = InboundPort(NODE, address, port, port)
     plan = plan_port(program.layers, port, SETTINGS)
     return list(inbound_resources(door, plan, SocketAddress(str(app)), shared_resources(plan)))

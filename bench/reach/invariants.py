@@ -90,5 +90,5 @@ def _authority(plan: Plan) -> Authority:
         items: Sequence[object] = list(manifests_of(plan))
         path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
         authority = load(path)
-    authority.engine.compile_all()
+    authority.programs.compile_all()
     return authority

@@ -15,6 +15,7 @@ from bench.worlds import generate
 from eastgate.cluster import World
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
+from eastgate.engine.programs import Programs
 from eastgate.ir import Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, SERVICE
 from eastgate.ir.symbolic.callers import IdentityCell
@@ -36,7 +37,7 @@ class Authorities:
     """The parts of an authority that answers are computed from."""
 
     world: World
-    engine: Engine[Policy]
+    programs: Programs[Policy]
     settings: Settings
 
 

@@ -179,7 +179,7 @@ def test_other_settings_are_no_update(shop: Path) -> None:
 
 def test_a_world_keeps_no_engine_alive(shop: Path) -> None:
     authority = Authority(read_manifests([shop]))
-    world, engine = authority.world, weakref.ref(authority.engine)
+    world, engine = authority.world, weakref.ref(authority.programs)
     del authority
     gc.collect()
     assert engine() is None
@@ -217,7 +217,7 @@ def test_a_world_that_comes_piece_by_piece_is_decided_as_one_that_was_there(path
             for number, one in enumerate(objects):
                 if number % often == 0:
                     answers(authority, table)  # so that whatever is stale would stay
-                    authority.engine.compile_all()
+                    authority.programs.compile_all()
                 authority.update(put=[one])
             assert answers(authority, table) == expected
         late = Authority(Manifests(manifests.settings), unread=Handling.IGNORE)

@@ -55,7 +55,7 @@ def compare(
 
 
 def _is_attached(authority: Authority, pod: Manifest) -> bool:
-    return bool(authority.engine.attached(f"a/{pod['metadata']['name']}"))
+    return bool(authority.programs.attached(f"a/{pod['metadata']['name']}"))
 
 
 assumptions = st.sampled_from([frozenset(), frozenset(Assumption)])

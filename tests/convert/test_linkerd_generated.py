@@ -70,7 +70,7 @@ def test_from_gep_3779_to_linkerd(situation: tuple[list[Manifest], Settings]) ->
         manifests, Settings.from_mapping({**_written(chosen), "linkerdDefaultPolicy": "all-unauthenticated"})
     )
     after = authority_of([*things(manifests), *outcome.written, *outcome.kept], chosen)
-    targeted = {pod for pod in before.world.workloads if before.engine.attached(pod)}
+    targeted = {pod for pod in before.world.workloads if before.programs.attached(pod)}
     pods = [m for m in manifests if m["kind"] == "Pod"]
     pods = [m for m in pods if f"{m['metadata']['namespace']}/{m['metadata']['name']}" in targeted]
     compare(pods, before, after, outcome.losses, [80, 443, 9090, 7])
@@ -109,7 +109,7 @@ def test_from_linkerd_to_gep_3779(
     routes = [m for m in resources if m["apiVersion"].startswith("gateway.")] if outcome.kept else []
     bare = [namespace, *pods] if outcome.kept else [_without_annotations(m) for m in (namespace, *pods)]
     after = authority_of([*bare, *outcome.written, *outcome.kept, *routes], left)
-    aimed = [m for m in pods if after.engine.attached(f"n/{m['metadata']['name']}")]
+    aimed = [m for m in pods if after.programs.attached(f"n/{m['metadata']['name']}")]
     compare(aimed, before, after, outcome.losses, linkerd_generate.PORTS)
 
 

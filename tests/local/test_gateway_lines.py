@@ -50,7 +50,7 @@ def destination(authority: Authority, title: str) -> str:
     world = authority.world
     group = ports_of_gateway(world, world.gateways["prod/gw"])[8080]
     named = GatewayNamed("prod", "gw")
-    layers_at = lambda point: authority.engine.program(point).layers  # noqa: E731
+    layers_at = lambda point: authority.programs.program(point).layers  # noqa: E731
     destinations = plan_destinations(named, group, layers_at, world, authority.settings)
     return next(each.id for each in destinations.values() if each.title.startswith(title))
 

@@ -50,7 +50,7 @@ def place(text: str, *, prove: bool = False) -> NetworkDecisions:
 
 
 def plan_of(decisions: NetworkDecisions, port: int = 5432) -> PortPlan:
-    program = decisions.authority.engine.program("shop/db")
+    program = decisions.authority.programs.program("shop/db")
     return decisions.plan("shop/db", port, program, frozenset())
 
 

@@ -51,7 +51,7 @@ def compare_with_engine(reach: Reachability, workload: str, request: Request) ->
     """Assert that reachability says of a request to a workload what the engine says."""
     destination = next(each for each in reach.destinations if workload in each.members)
     allowed = first_allowed(reach, destination, request)
-    program = reach.authority.engine.program(workload)
+    program = reach.authority.programs.program(workload)
     outcome = program.outcome(program.decide(request))
     if allowed is not None and (request.refused_path or request.respelled_path):
         assert allowed or not outcome.allowed, (request, outcome)

@@ -137,7 +137,7 @@ def test_rows_of_gateways_and_backends_agree_with_the_engine(
     for backend in access_generate.BACKENDS:
         behind = BackendNamed("n", backend)
         for points in ((behind,), (GatewayNamed("n", "g"), behind)):
-            layers = tuple(layer for point in points for layer in authority.engine.program(point).layers)
+            layers = tuple(layer for point in points for layer in authority.programs.program(point).layers)
             facts = Facts({BACKEND: f"n/{backend}"})
             table = effective_table([EffectiveDestination("", (EnforcementPoint((backend,), layers, facts),))], chosen)
             for request in _calls(authority, backend, answers):

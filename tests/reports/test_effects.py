@@ -61,7 +61,7 @@ def test_a_server_is_enforced_on_the_pods_whose_port_it_owns() -> None:
 
 
 def _decisions(cluster: Cluster, key: str, requests: list[Request]) -> list[Outcome]:
-    program = cluster.authority.engine.program(key)
+    program = cluster.authority.programs.program(key)
     return [program.outcome(program.decide(request)) for request in requests]
 
 
@@ -70,7 +70,7 @@ def _check_removals(manifests: list[Manifest], chosen: Settings, requests: list[
     cluster = Cluster(authority_of(manifests, chosen))
     for policy in cluster.policies:
         without = Cluster(authority_of(manifests, chosen))
-        without.authority.engine.remove_policy(policy.ref)
+        without.authority.update(remove=[policy.ref])
         for key in cluster.authority.world.workloads:
             before, after = (_decisions(one, key, requests) for one in (cluster, without))
             changed = [one.allowed for one in before] != [one.allowed for one in after]

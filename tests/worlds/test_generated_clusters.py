@@ -106,7 +106,7 @@ def test_after_any_changes_the_engine_answers_as_one_built_anew(
     before, chosen = situation
     after = data.draw(generate.clusters(ambient=str(chosen.mesh_mode) == "ambient"))
     authority, anew = authority_of(before, chosen), authority_of(after, chosen)
-    engine = authority.engine
+    engine = authority.programs
     engine.compile_all()
     changes: list[Any] = [("policy", p.ref) for p in authority.policies if p.ref not in {q.ref for q in anew.policies}]
     changes += [("policy", p) for p in anew.policies]
@@ -114,12 +114,12 @@ def test_after_any_changes_the_engine_answers_as_one_built_anew(
     changes += [("remove", identity) for identity in sorted(gone)] + [("put", o) for o in anew.world.objects.values()]
     for kind, what in data.draw(st.permutations(changes)):
         if kind == "policy":
-            engine.put_policy(what) if hasattr(what, "targets") else engine.remove_policy(what)
+            authority.update([what]) if hasattr(what, "targets") else authority.update(remove=[what])
         else:
             authority.update(remove=[what]) if kind == "remove" else authority.update(put=[what])
         for workload in authority.world.workloads:
             engine.program(workload)  # so that whatever is stale would stay
     assert set(authority.world.workloads) == set(anew.world.workloads)
     for workload in anew.world.workloads:
-        assert engine.attached(workload) == anew.engine.attached(workload)
-        assert engine.program(workload).layers == anew.engine.program(workload).layers
+        assert engine.attached(workload) == anew.programs.attached(workload)
+        assert engine.program(workload).layers == anew.programs.program(workload).layers

@@ -32,13 +32,13 @@ def check_effects(authority: Authority, samples: Iterable[Sample]) -> None:
     asked = list(samples)
     before = [(cluster_effects(cluster, points), decide()) for points, decide in asked]
     for policy in authority.policies:
-        authority.engine.remove_policy(policy.ref)
+        authority.update(remove=[policy.ref])
         for (enforced, decision), (points, decide) in zip(before, asked, strict=True):
             after = decide()
             if after != decision:
                 event("a decision changed")
                 assert policy.ref in enforced, (policy.ref, points, decision, after)
-        authority.engine.put_policy(policy)
+        authority.update([policy])
 
 
 def cluster_effects(cluster: Cluster, points: Iterable[Point]) -> frozenset[PolicyRef]:

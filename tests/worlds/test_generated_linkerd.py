@@ -51,7 +51,7 @@ def compared(calls: list[Call], plane: DataPlane) -> list[Call]:
 
 
 def decided(authority: Authority, pod: Manifest, call: Call) -> tuple[int, str | None]:
-    program = authority.engine.program(f"n/{pod['metadata']['name']}")
+    program = authority.programs.program(f"n/{pod['metadata']['name']}")
     request = request_of(call, authority.settings.data_plane)
     outcome = program.outcome(program.decide(request))
     assert outcome == reference.decide(program.layers, request)

@@ -25,13 +25,14 @@ from eastgate.authority.reading import (
 )
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import brief, dataclass
-from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
+from eastgate.cluster import LiveWorld, ObjectId, World, WorldObject
 from eastgate.cluster.changes import Change
-from eastgate.cluster.points import Direction, Point
+from eastgate.cluster.points import Point
 from eastgate.cluster.unread import Handling, UnreadObjects
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.engine.engine import Engine
+from eastgate.engine.programs import Programs
 from eastgate.ir import Attachment, Layer, LiveAnswers, PolicyRef, Predicate, Request, Stances
 from eastgate.reading.manifests import Document
 from eastgate.settings import Settings, SettingsError
@@ -86,8 +87,8 @@ class Authority:
             raise SettingsError(_differing(manifests.settings, settings))
         self._settings = manifests.settings
         self._keys = keys
-        self._strict = strict
         self._asks_servers = live
+        self._strict = strict
         self.warnings = [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
         self.warnings += [finding for found in manifests.unfounded.values() for finding in found]
         self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
@@ -96,13 +97,14 @@ class Authority:
         self._examination = PolicyExamination.of(self._settings, manifests.policies, unfit, manifests.unfounded)
         self._live = LiveWorld.of(manifests.objects)
         self._world = self._live.view
+        settings, world = self._settings, self._world
         self._engine: Engine[Policy] = Engine(
-            self._world,
+            world,
             manifests.demanded,
             self._assemble,
-            self._stances,
+            lambda workload, attached: dialects.stances(workload, attached, settings, world),
             dialects.is_on_network,
-            self._assemble_end,
+            lambda attached, direction: dialects.assemble_end(attached, direction, settings, world),
             dialects.registered().surrounding_kinds,
             dialects.surroundings,
         )
@@ -127,9 +129,13 @@ class Authority:
         return self._world
 
     @property
-    def engine(self) -> Engine[Policy]:
-        """Return the engine. It is for the packages of this project, and no part of the public API."""
+    def programs(self) -> Programs[Policy]:
+        """Return what decides at each point, for reading. It is for the packages of this project."""
         return self._engine
+
+    def points_changed(self, change: Change) -> frozenset[Point]:
+        """Return the points that a change of the world touches. It is for the packages of this project."""
+        return self._engine.world_changed(change)
 
     @property
     def policies(self) -> Sequence[Policy]:
@@ -147,12 +153,6 @@ class Authority:
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
         return dialects.assemble(attached, self._settings, self._world, stances, self._keys, live=self._asks_servers)
-
-    def _assemble_end(self, attached: Sequence[Attachment[Policy]], direction: Direction) -> list[Layer]:
-        return dialects.assemble_end(attached, direction, self._settings, self._world)
-
-    def _stances(self, workload: Workload, attached: Sequence[Attachment[Policy]]) -> Stances:
-        return dialects.stances(workload, attached, self._settings, self._world)
 
     # Changes
 
@@ -376,7 +376,7 @@ class Authority:
         version, objects = self._unanalysed
         if version != self._engine.version:
             unread = self.unread_objects.objects
-            network = network_objects(self._engine, self._assemble_end, self.document_of)
+            network = network_objects(self._engine, self.document_of)
             objects = UnreadObjects([*unread, *network])
             self._unanalysed = (self._engine.version, objects)
         return objects

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from eastgate.authority.connections import Connections, ConnectionVerdict
 from eastgate.authority.decisions import Decision
 from eastgate.authority.enforcement import Enforcers
-from eastgate.authority.point_programs import Decided, PointPrograms, ProgramIndex, leave_out_others, unlabelled
+from eastgate.authority.point_programs import ArrivalVerdict, PointPrograms, ProgramIndex, leave_out_others, unlabelled
 from eastgate.authority.questions import (
     NOT_CONSIDERED,
     POLICY_REJECTED,
@@ -225,7 +225,7 @@ class Decider:
 
     # The answer
 
-    def judge(self, question: Question, decided: Sequence[Decided]) -> Decision:
+    def judge(self, question: Question, decided: Sequence[ArrivalVerdict]) -> Decision:
         """Answer, unless a policy with errors, or what is not read, could change the answer."""
         sure = self._sure_denial(question, decided) if self._rejections else None
         for each in decided:
@@ -238,7 +238,7 @@ class Decider:
                 raise _not_considered(decision)
         return decision
 
-    def _sure_denial(self, question: Question, decided: Sequence[Decided]) -> Decided | None:
+    def _sure_denial(self, question: Question, decided: Sequence[ArrivalVerdict]) -> ArrivalVerdict | None:
         """Return a denial that no policy with errors could change; raise QuestionError where one decides instead."""
         if policies := self._unsure_of_caller(question):
             raise _undecidable(policies)
@@ -256,7 +256,9 @@ class Decider:
         callers = callers_of(question, self._world, self._settings).workloads
         return [policy for policy in self.rejected_at([caller.key for caller in callers]) if not policy.is_policy]
 
-    def answer(self, question: Question, every: Sequence[Decided], sure: Decided | None = None) -> Decision:
+    def answer(
+        self, question: Question, every: Sequence[ArrivalVerdict], sure: ArrivalVerdict | None = None
+    ) -> Decision:
         """Answer with the denial that is sure, the first denial, or with the first arrival where all are allowed."""
         decided = every[0]
         if len(every) > 1:
@@ -269,12 +271,12 @@ class Decider:
         return Decision(question, decided, every, unconsidered, self._enforcers)
 
 
-def _decide_widened(arrivals: Iterable[tuple[Arrival, PointPrograms]], widen: Widen | None) -> Iterator[Decided]:
+def _decide_widened(arrivals: Iterable[tuple[Arrival, PointPrograms]], widen: Widen | None) -> Iterator[ArrivalVerdict]:
     for arrival, at in arrivals:
         yield at.decide(arrival if widen is None else Arrival(arrival.entry, widen(arrival, at)))
 
 
-def _asks_for_labels(decided: Decided) -> bool:
+def _asks_for_labels(decided: ArrivalVerdict) -> bool:
     """Return whether a rule that may still match looks at the caller's labels, which are unknown."""
     rules = (rule for layer in decided.at.layers for chain in layer.chains for rule in chain.rules(observed=False))
     facts = Facts(decided.arrival.request.values)

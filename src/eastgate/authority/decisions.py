@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from eastgate.authority.auditing import Audited, audited_by, matched
 from eastgate.authority.enforcement import Enforcers, PolicyEnforcement, caller_doubts
-from eastgate.authority.point_programs import Decided
+from eastgate.authority.point_programs import ArrivalVerdict
 from eastgate.authority.questions import Arrival, Question
 from eastgate.authority.trace_json import trace_to_json
 from eastgate.basics.diagnostics.spans import Span
@@ -68,8 +68,8 @@ class Decision:
     def __init__(
         self,
         question: Question,
-        decided: Decided,
-        every: Sequence[Decided],
+        decided: ArrivalVerdict,
+        every: Sequence[ArrivalVerdict],
         unconsidered: Unconsidered,
         enforcers: Enforcers,
     ) -> None:
@@ -147,7 +147,7 @@ class Decision:
 
     def _would_be(self) -> tuple[Outcome, tuple[Audited, ...]]:
         """Return the would-be outcome: the first denial, or that of the first arrival where all would be allowed."""
-        found: list[tuple[Decided, Decided, tuple[Attribute, ...]]] = []
+        found: list[tuple[ArrivalVerdict, ArrivalVerdict, tuple[Attribute, ...]]] = []
         for now in self._every:
             then, unknown = now, tuple[Attribute, ...]()
             if any(layer.audit is not None for layer in now.at.layers):

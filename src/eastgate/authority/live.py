@@ -7,7 +7,7 @@ from dataclasses import field
 
 from eastgate.authority.deciding import Decider
 from eastgate.authority.decisions import Decision
-from eastgate.authority.point_programs import Decided, PointPrograms, unlabelled
+from eastgate.authority.point_programs import ArrivalVerdict, PointPrograms, unlabelled
 from eastgate.authority.questions import (
     Arrival,
     EntryPoint,
@@ -94,7 +94,7 @@ class LiveArrivals:
         policies apply.
         """
         question, more = (self._live.question, {}) if message is None else (message, message_values(message))
-        decided: list[Decided] = []
+        decided: list[ArrivalVerdict] = []
         for entry, at, known in self._arrivals:
             if at.uncertain is not None:
                 raise unlabelled(*at.uncertain)
@@ -105,7 +105,7 @@ class LiveArrivals:
             is_asked = IDENTITY in values or IDENTITY in at.looked_at  # else what is known is decided faster
             program, verdict = at.find(joined if is_asked else joined.with_value(IDENTITY, None))
             settled = answers.settled(joined) if asks else request
-            decided.append(Decided(Arrival(entry, settled), at, program, verdict))
+            decided.append(ArrivalVerdict(Arrival(entry, settled), at, program, verdict))
             if not verdict & 1:
                 break  # nobody else is asked
         return self._decider.answer(question, decided)

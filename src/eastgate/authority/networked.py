@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from eastgate.cluster.points import Direction
 from eastgate.cluster.unread.model import By, Influence, Plane, Reach, Unread, UnreadKind
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
-from eastgate.ir import Attachment, Layer, Observe, PolicyRef
+from eastgate.ir import Layer, Observe, PolicyRef
 from eastgate.reading.manifests import Document
 
 
 def network_objects(
     engine: Engine[Policy],
-    assemble_end: Callable[[Sequence[Attachment[Policy]], Direction], Sequence[Layer]],
     document_of: Callable[[PolicyRef], Document | None],
 ) -> Iterator[Unread]:
     """Yield the policies that the network applies, with the pods at whose ends they decide something."""
     for policy in sorted(engine.network_policies, key=lambda policy: policy.ref):
         document = document_of(policy.ref)
-        decides = {
-            direction: any(map(_decides, assemble_end([Attachment(policy)], direction))) for direction in Direction
-        }
+        decides = {direction: any(map(_decides, engine.layers_of(policy, direction))) for direction in Direction}
         if document is not None and any(decides.values()):
             ref = policy.ref
             kind = UnreadKind(ref.group, ref.kind, Influence.DENY, Plane.NETWORK, By.POD_SELECTOR)

@@ -93,9 +93,9 @@ class PointPrograms:
                 deciding = program, verdict
         return deciding
 
-    def decide(self, arrival: Arrival) -> Decided:
+    def decide(self, arrival: Arrival) -> ArrivalVerdict:
         """Decide about a request that arrives at these points."""
-        return Decided(arrival, self, *self.find(arrival.request))
+        return ArrivalVerdict(arrival, self, *self.find(arrival.request))
 
     # Requests
 
@@ -103,8 +103,10 @@ class PointPrograms:
         """Add what is worked out of the rest, where something here looks at it."""
         if self.derived:
             values.update(derive_values(question, self.derived))
-        for derivation in self.derivations:
-            values.update(derivation.derive(values, question.raw))
+        if self.derivations:
+            raw = question.raw
+            for derivation in self.derivations:
+                values.update(derivation.derive(values, raw))
 
     def arrival(self, entry: EntryPoint, values: dict[Attribute, Known], question: Question) -> Arrival:
         """Return the request of which these values are known, with all that follows from them here."""
@@ -113,8 +115,7 @@ class PointPrograms:
             return Arrival(entry, without_http(values))
         if self.fields:
             leave_out_others(values, question, self.fields)
-        if self.derived or self.derivations:
-            self.complete(values, question)
+        self.complete(values, question)
         within = entry.condition() if entry.condition is not None and self.looks_at_http else None
         request = Request(values, question.external_auth, within=within)
         return Arrival(entry, ask_authorizers(request, question.raw, self.authorizers) if self.authorizers else request)
@@ -128,7 +129,7 @@ class PointPrograms:
         return [self.arrival(entry, case, question) for case in cases]
 
 
-class Decided(NamedTuple):
+class ArrivalVerdict(NamedTuple):
     """What is decided about an arrival `at` its points: the program that decides, and the number of its verdict."""
 
     arrival: Arrival

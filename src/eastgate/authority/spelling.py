@@ -226,7 +226,7 @@ class KnownNames:
         world = self._authority.world
         listeners = (listener for gateway in world.gateways.values() for listener in gateway.listeners)
         routes = (host for route in world.routes.values() for host in route.hostnames)
-        engine = self._authority.engine
+        engine = self._authority.programs
         configs = (comparable_host(host) for ref in engine.host_refs for host in engine.hosts_of(ref) or ())
         return frozenset({*(listener.hostname for listener in listeners if listener.hostname), *routes, *configs})
 
@@ -264,7 +264,7 @@ class KnownNames:
     @cached_property
     def _layers(self) -> list[Layer]:
         """Return every layer of every policy that targets something."""
-        engine, world = self._authority.engine, self._authority.world
+        engine, world = self._authority.programs, self._authority.world
         targets = (target for policy in self._authority.policies for target in policy.targets)
         points: list[Point] = [*world.workloads, *(target for target in targets if isinstance(target, NamedPoint))]
         programs = {id(program): program for program in map(engine.program, points)}

@@ -37,9 +37,9 @@ def destinations(context: click.Context, _parameter: click.Parameter, incomplete
         words += [f"service:{service}" for service in sorted(authority.world.services)]
         words += [f"gateway:{gateway}" for gateway in sorted(authority.world.gateways)]
         words += [f"backend:{backend}" for backend in sorted(authority.world.backends)]
-        refs = sorted(authority.engine.host_refs)
+        refs = sorted(authority.programs.host_refs)
         words += [f"{AuthConfig.kind}:{ref.namespace}/{ref.name}" for ref in refs]
-        hosts = {host for ref in refs for host in authority.engine.hosts_of(ref) or ()}
+        hosts = {host for ref in refs for host in authority.programs.hosts_of(ref) or ()}
         words += [f"host:{host}" for host in sorted(hosts) if "*" not in host]
     return matching(words, incomplete)
 

@@ -279,6 +279,11 @@ def parse_source(text: str, namespace: str = DEFAULT_NAMESPACE, *, is_given: boo
     )
 
 
+def destination_of(kind: str, value: str) -> Destination:
+    """Return the destination of a kind, by its key, or as a host."""
+    return Host(value) if f"{kind}:" == Host.prefix else _DESTINATIONS[kind].of_key(value)
+
+
 @lru_cache(_MOST_TEXTS)
 def parse_destination(text: str, namespace: str = DEFAULT_NAMESPACE) -> Destination:
     """Read what is called; `namespace` is that of ends without one. Raises QuestionError where that is nothing."""

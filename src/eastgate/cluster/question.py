@@ -92,8 +92,9 @@ class Question:
     @property
     def is_bare_message(self) -> bool:
         """Return whether the question has an MCP message and nothing of HTTP: it is a POST of unknown host and path."""
-        http = (self.method, self.path, self.host, self.headers)
-        return (self.mcp_method is not None or self.tool is not None) and all(part is None for part in http)
+        if self.mcp_method is None and self.tool is None:
+            return False
+        return self.method is None and self.path is None and self.host is None and self.headers is None
 
     @property
     def is_http(self) -> bool:

@@ -12,7 +12,7 @@ from eastgate.cluster.targets import GatewayNamed
 from eastgate.control.access_log import Observation
 from eastgate.control.gateways import gateway_of, ports_of_gateway
 from eastgate.dialects import Policy
-from eastgate.engine.engine import Engine
+from eastgate.engine.programs import Programs
 from eastgate.envoy.plan.gateway import GatewayDestination, plan_destinations
 
 
@@ -28,7 +28,7 @@ class Destinations:
     """Finds destinations, and remembers those of an authority until something changes."""
 
     def __init__(self) -> None:
-        self._known: WeakKeyDictionary[Engine[Policy], _Known] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[Programs[Policy], _Known] = WeakKeyDictionary()
 
     def find(self, observation: Observation, authority: Authority) -> GatewayDestination | None:
         """Return the destination of a request; None where there is none of that name, or not any more."""
@@ -45,7 +45,7 @@ class Destinations:
         return destination.points if destination is not None else (GatewayNamed(gateway.namespace, gateway.name),)
 
     def _at(self, node: str, port: int, authority: Authority) -> Mapping[str, GatewayDestination]:
-        engine = authority.engine
+        engine = authority.programs
         known = self._known.get(engine)
         if known is None or known.version != engine.version:
             known = self._known[engine] = _Known(engine.version, {})
@@ -62,7 +62,7 @@ def _destinations_at(node: str, port: int, authority: Authority) -> Mapping[str,
         return {}
     named = GatewayNamed(gateway.namespace, gateway.name)
     return plan_destinations(
-        named, group, lambda point: authority.engine.program(point).layers, world, authority.settings
+        named, group, lambda point: authority.programs.program(point).layers, world, authority.settings
     )
 
 

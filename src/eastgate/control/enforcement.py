@@ -145,7 +145,7 @@ class Enforcement:
 
     def _is_between_pods(self) -> bool:
         """Return whether sidecars enforce network policies, or did: a caller's egress where its connections arrive."""
-        had, self._had_network_policies = self._had_network_policies, self.authority.engine.has_network_policies
+        had, self._had_network_policies = self._had_network_policies, self.authority.programs.has_network_policies
         return self.authority.world.is_local and (had or self._had_network_policies)
 
     def serve(self, node: str) -> None:

@@ -84,7 +84,7 @@ def plan_gateway(
     noted = {} if programs is None else programs
 
     def layers_at(point: Point) -> Sequence[Layer]:
-        program = noted[point] = authority.engine.program(point)
+        program = noted[point] = authority.programs.program(point)
         return program.layers
 
     return plan_gateway_port(

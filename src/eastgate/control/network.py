@@ -62,7 +62,7 @@ class NetworkDecisions:
         self, authority: Authority, sites: Mapping[str, ProxySite], gateways: Mapping[str, GatewaySite]
     ) -> None:
         self.authority = authority
-        self.version = authority.engine.version
+        self.version = authority.programs.version
         self.names = MeshNames(authority.settings)
         self.callers: dict[str, list[str]] = {}  # addresses, by identity
         self.addresses: dict[str, str] = {}  # identities, by address
@@ -78,11 +78,11 @@ class NetworkDecisions:
             identity = gateway_identity(gateway.gateway, settings)
             self.gateways.setdefault(identity, []).append((gateway.address, own))
         self.namespaces = frozenset({*world.namespaces_in_use(), *self._selected_namespaces()})
-        self.policies = frozenset(map(policy_name, authority.engine.network_refs))
+        self.policies = frozenset(map(policy_name, authority.programs.network_refs))
         identities = (each.identity_in(settings.trust_domain) for each in world.workloads.values())
         self.identities = frozenset({*self.callers, *self.gateways, *(each for each in identities if each is not None)})
         self.own_networks = frozenset(self._own_networks())
-        audited = (policy for policy in authority.engine.policies if policy.ref in authority.engine.network_refs)
+        audited = (policy for policy in authority.programs.policies if policy.ref in authority.programs.network_refs)
         audited_refs = [policy.ref for policy in audited if policy.audit]
         self.untold = _untold(audited_refs[0]) if audited_refs else None
         self._ports = tuple(self._port_atoms())
@@ -117,7 +117,7 @@ class NetworkDecisions:
 
     def _atoms(self) -> Iterator[Is | Computed]:
         """Yield what the rules of network policies look at, in both directions."""
-        engine = self.authority.engine
+        engine = self.authority.programs
         ends = ((policy, direction) for policy in engine.network_policies for direction in Direction)
         return (atom for end in ends for layer in engine.layers_of(*end) for atom in layer.atoms(observed=True))
 
@@ -129,7 +129,7 @@ class NetworkDecisions:
 
     def _selected_namespaces(self) -> Iterator[str]:
         """Yield the names of namespaces that policies are in, or name as subjects or in rules, declared or not."""
-        policies = self.authority.engine.network_policies
+        policies = self.authority.programs.network_policies
         yield from (policy.ref.namespace for policy in policies if policy.ref.namespace is not None)
         targets = (target for policy in policies for target in policy.targets)
         selectors = [target.namespaces for target in targets if isinstance(target, PodsAcross)]
@@ -244,7 +244,7 @@ class NetworkTable:
         if self._apart is not None:
             return self._apart
         found = {_MACHINE, *self._all.own_networks}
-        for layer in self._all.authority.engine.program(NetworkEnd(self._pod.key, Direction.INGRESS)).layers:
+        for layer in self._all.authority.programs.program(NetworkEnd(self._pod.key, Direction.INGRESS)).layers:
             for atom in layer.atoms(observed=True):
                 if isinstance(atom, Is) and atom.attribute == PACKET_SOURCE and isinstance(atom.matcher, InNetwork):
                     found |= {each for each in atom.matcher.networks if each.version == 4 and each.subnet_of(_MACHINE)}

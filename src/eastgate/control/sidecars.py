@@ -34,7 +34,7 @@ class Sidecars:
 
     def stale(self, points: Collection[Point]) -> Iterator[str]:
         """Yield the sidecars, of those that may decide otherwise now, that do."""
-        program = self._fleet.authority.engine.program
+        program = self._fleet.authority.programs.program
         for point in points:
             if isinstance(point, str) and point in self._fleet.sites:
                 before = self._programs.get(point)
@@ -47,7 +47,7 @@ class Sidecars:
         """
         if not site.captured:
             return site.ports
-        named = named_ports(self._fleet.authority.engine.program(site.workload).layers) or frozenset()
+        named = named_ports(self._fleet.authority.programs.program(site.workload).layers) or frozenset()
         return {port: port for port in {*site.ports, *named, ANY_PORT} - site.uncaptured}
 
     def inbound(self, node: str) -> Iterator[XdsResource]:
@@ -55,7 +55,7 @@ class Sidecars:
         fleet, authority, closures = self._fleet, self._fleet.authority, self._fleet.closures
         site = fleet.sites[node]
         trust = fleet.secrets_of(node, TRUST)
-        self._programs[node] = authority.engine.program(node)
+        self._programs[node] = authority.programs.program(node)
         ports = self.ports_of(site)
         closures.keep(node, ports)
         for port, bound in sorted(ports.items()):

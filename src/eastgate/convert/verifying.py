@@ -73,7 +73,7 @@ def verify(
         comparison = compare(old, new, spellings=not (was or has_istio or gets_istio), handshakes=False)
     else:
         side = new if was else old
-        targeted = {key for key in side.world.workloads if side.engine.attached(key)}
+        targeted = {key for key in side.world.workloads if side.programs.attached(key)}
         comparison = compare(old, new, targeted, spellings=False)
     return assume(compare_hosts(comparison), options.assumed, settings.trust_domain)
 

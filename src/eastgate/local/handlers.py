@@ -230,7 +230,7 @@ def policies_behind(mesh: LocalMesh, site: GatewaySite) -> frozenset[str]:
         for point in destination.points
     }
     return frozenset(
-        str(attachment.policy.ref) for point in points for attachment in mesh.authority.engine.attached(point)
+        str(attachment.policy.ref) for point in points for attachment in mesh.authority.programs.attached(point)
     )
 
 

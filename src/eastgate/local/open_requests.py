@@ -130,7 +130,7 @@ class OpenRequestMonitor:
         except QuestionError:
             return False
         request = Request({**request.values, **noted_values(str(on_record.get("asked") or ""))}, request.answers)
-        return bool(authority.engine.decide(node, request) & 1)
+        return bool(authority.programs.decide(node, request) & 1)
 
     def _allowed_at_gateway(self, on_record: Mapping[str, Any], node: str, port: int, *, waits: bool) -> bool:
         """Decide again about a request through a gateway; authorizers, which agreed when it began, are not asked.

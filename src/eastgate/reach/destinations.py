@@ -16,7 +16,7 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.cluster.points import Point
 from eastgate.dialects import Policy
-from eastgate.engine.engine import Engine
+from eastgate.engine.programs import Programs
 from eastgate.ir import Between, Layer, Predicate
 from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.endings import EnforcementPoint
@@ -32,7 +32,7 @@ class Decides(Protocol):
         """Return what exists."""
 
     @property
-    def engine(self) -> Engine[Policy]:
+    def programs(self) -> Programs[Policy]:
         """Return what decides."""
 
     @property

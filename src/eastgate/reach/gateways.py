@@ -73,7 +73,7 @@ def _alone(authority: Decides, route: Route) -> Entrance:
     by, port = (SNI, 443) if is_stream else (HOST, 80)
     named = any_of(named_by(comparable(hostname), by) for hostname in route.hostnames) if route.hostnames else ALWAYS
     ends: Sequence[tuple[Predicate, Sequence[tuple[Point, ...]]]] = (
-        (named, alone(route, authority.engine.is_guarded)),
+        (named, alone(route, authority.programs.is_guarded)),
         (ALWAYS, [(DeadEnd(Unroutable.NO_ROUTE),)]),
     )
     passages = tuple(
@@ -151,14 +151,14 @@ def _points(
     if routed is None:
         way.append(DeadEnd(Unroutable.NO_ROUTE))
     else:
-        way += points_of(routed, authority.engine.is_guarded)
+        way += points_of(routed, authority.programs.is_guarded)
         way += [end] if end is not None else []
     return (_point_of_all(authority, way, backend),)
 
 
 def _point_of_all(authority: Decides, way: Sequence[Point], backend: str | None) -> EnforcementPoint:
     """Return what decides on a way as one point."""
-    layers = tuple(layer for point in way for layer in authority.engine.program(point).layers)
+    layers = tuple(layer for point in way for layer in authority.programs.program(point).layers)
     return EnforcementPoint((str(way[-1]),), layers, Facts({BACKEND: backend}))
 
 

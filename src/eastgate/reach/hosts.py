@@ -25,13 +25,13 @@ def differing_hosts(old: Authority, new: Authority) -> Iterator[str]:
 
 def host_names(authority: Authority) -> list[str]:
     """Return the hosts that policies are for, as questions name them."""
-    engine = authority.engine
+    engine = authority.programs
     return sorted({str(Host(host)) for ref in engine.host_refs for host in engine.hosts_of(ref) or ()})
 
 
 def _layers(authority: Authority, host: str) -> tuple[Layer, ...]:
-    point = authority.engine.host_point(host) or HOSTS.dead_end
-    return authority.engine.program(point).layers
+    point = authority.programs.host_point(host) or HOSTS.dead_end
+    return authority.programs.program(point).layers
 
 
 def _ask_nobody(layers: tuple[Layer, ...]) -> bool:

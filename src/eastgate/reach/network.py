@@ -26,7 +26,7 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload, account_of
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.dialects import Policy
-from eastgate.engine.engine import Engine
+from eastgate.engine.programs import Programs
 from eastgate.ir import (
     ALWAYS,
     AccountsOf,
@@ -150,17 +150,17 @@ _FROM_NODE = Origin(None, 0, derived=FromOwnNode())
 _ISOLATED = Origin(None, 0, derived=Isolation())
 _OPEN = Origin(None, 0, derived=NothingInTheWay())
 
-_reached: WeakKeyDictionary[Engine[Policy], tuple[int, NetworkReach]] = WeakKeyDictionary()
+_reached: WeakKeyDictionary[Programs[Policy], tuple[int, NetworkReach]] = WeakKeyDictionary()
 
 
 def network_layers(authority: Decides, workload: Workload) -> tuple[Layer, ...]:
     """Return the layer that stands for the network before a workload; none where it has no policies."""
-    return (network_reach(authority).layer(workload),) if authority.engine.has_network_policies else ()
+    return (network_reach(authority).layer(workload),) if authority.programs.has_network_policies else ()
 
 
 def network_reach(authority: Decides) -> NetworkReach:
     """Return what the network does, computed once for as long as nothing changes."""
-    engine = authority.engine
+    engine = authority.programs
     version, reached = _reached.get(engine, (-1, None))
     if reached is None or version != engine.version:
         reached = NetworkReach(authority)
@@ -174,7 +174,7 @@ class NetworkReach:
     def __init__(self, authority: Decides) -> None:
         self._world = authority.world
         self._settings = authority.settings
-        self._engine = authority.engine
+        self._engine = authority.programs
         self._kinds_of_pods: dict[Hashable, tuple[list[Labelled], list[str]] | None] = {}
         self._imagined: dict[Hashable, _ImaginedPods | None] = {}
         self._layers: dict[Hashable, Layer] = {}

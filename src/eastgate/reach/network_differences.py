@@ -72,7 +72,7 @@ def differing_connection(old: Authority, new: Authority) -> str | None:
 
     Raises TooManyConnections.
     """
-    if not (old.engine.has_network_policies or new.engine.has_network_policies):
+    if not (old.programs.has_network_policies or new.programs.has_network_policies):
         return None
     sides = network_reach(old), network_reach(new)
     for connection in _connections(old, new, sides):
@@ -133,7 +133,9 @@ def _imagine(old: Authority, new: Authority, atoms: Sequence[Is]) -> list[_Imagi
     nobody = Receiver({})
     imagined: list[_ImaginedPod] = []
     for namespace in sorted({*old.world.namespaces_in_use()} & {*new.world.namespaces_in_use()}):
-        subjects = [each for side in (old, new) for each in selectors_about(side.engine, side.world, nobody, namespace)]
+        subjects = [
+            each for side in (old, new) for each in selectors_about(side.programs, side.world, nobody, namespace)
+        ]
         try:
             senders = list(imagine_senders(namespace, old.world, [*subjects, *asked]))
         except TooManyKinds:

@@ -113,7 +113,7 @@ class NetworkVerdicts:
 
     def __init__(self, authority: Decides) -> None:
         self._world = authority.world
-        self._engine = authority.engine
+        self._engine = authority.programs
         self._verdicts: dict[Hashable, NetworkVerdict] = {}
         self._outcomes: dict[Hashable, NetworkVerdict] = {}
         self._asked_by: dict[int, _AskedOfNetwork] = {}

@@ -56,7 +56,8 @@ def question_of(
 ) -> Question:
     """Return a question about a request of a cell to a member of a destination; `port`: instead of the entrance's."""
     values = request.values
-    to = f"{destination.kind}:{member}" if entrance.service is None else f"service:{entrance.service}"
+    service = entrance.service
+    to = ends.destination_of(destination.kind, member) if service is None else ends.Service.of_key(service)
     source = source_of_cell(cell, trust_domain, values.get(IDENTITY), values.get(SOURCE_WORKLOAD))
     port = port if port is not None else _port(entrance)
     is_http = values.get(APPLICATION) == "http"
@@ -76,7 +77,7 @@ def question_of(
     message, tool = values.get(MCP_METHOD), values.get(MCP_TOOL)
     return Question(
         source,
-        ends.parse_destination(to),
+        to,
         port,
         method=method,
         path=path,

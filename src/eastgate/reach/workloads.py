@@ -32,8 +32,8 @@ def classes(authority: Decides) -> list[tuple[tuple[Layer, ...], list[Workload]]
 
 def layers_before(authority: Decides, workload: Workload) -> tuple[Layer, ...]:
     """Return all layers that a request to a workload passes: the network's, and those of its proxy."""
-    own = authority.engine.program(workload.key).layers
-    if not authority.engine.has_network_policies:
+    own = authority.programs.program(workload.key).layers
+    if not authority.programs.has_network_policies:
         return own
     from eastgate.reach.network import network_layers  # many have no such policies
 
@@ -139,7 +139,7 @@ def backend_alone(
     """Return a Backend as it is past all gateways; `beside` and `ports`: as for workloads."""
     point = BackendNamed(backend.namespace, backend.name)
     facts = Facts({BACKEND: backend.key})
-    layers = authority.engine.program(point).layers
+    layers = authority.programs.program(point).layers
     passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
     classes = port_classes(_port_atoms((*layers, *beside)), sorted({*ports, *([backend.port] if backend.port else [])}))
     entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,), ranges=port.ranges) for port in classes)

@@ -121,17 +121,17 @@ class Cluster:
         return document
 
     def layers(self, point: Point) -> tuple[Layer, ...]:
-        return self.authority.engine.program(point).layers
+        return self.authority.programs.program(point).layers
 
     def attached(self, point: Point) -> list[Policy]:
         """Return the policies that target a point, each once; of a workload, also those of its network."""
-        engine = self.authority.engine
+        engine = self.authority.programs
         attached = (each.policy for at in (point, *self.network_ends(point)) for each in engine.attached(at))
         return list({policy.ref: policy for policy in attached}.values())
 
     def network_ends(self, point: Point) -> tuple[NetworkEnd, ...]:
         """Return the ends of connections at a workload, where the network applies policies."""
-        engine = self.authority.engine
+        engine = self.authority.programs
         if not isinstance(point, str) or not engine.has_network_policies:
             return ()
         workload = self.authority.world.workloads[point]
@@ -159,7 +159,7 @@ class Cluster:
 
     def of_class(self, what: str, point: Point, compute: Callable[[], T]) -> T:
         """Compute something once for all points that decide alike: they have the same policies and stance."""
-        engine = self.authority.engine
+        engine = self.authority.programs
         key: tuple[str | int, ...] = (what, *(id(engine.program(at)) for at in (point, *self.network_ends(point))))
         if key not in self._by_class:
             self._by_class[key] = compute()

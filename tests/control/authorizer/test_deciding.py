@@ -8,6 +8,7 @@ from io import BytesIO
 
 import pytest
 
+from eastgate.cluster import ends
 from eastgate.cluster.ends import ANONYMOUS, UNKNOWN_CALLER, ServiceAccount, SpiffeId
 from eastgate.control.authorizer.checks import DECISION_HEADER, Body, ProxyAnswer, ProxyCheck, ProxyOptions
 from eastgate.control.authorizer.deciding import CheckOptions, OpenCheck
@@ -58,10 +59,10 @@ def call(account: str, content: bytes = message("tools/call", "read"), **changes
         ({}, True),
         ({"path": "/admin"}, False),
         ({"method": "POST"}, False),
-        ({"source": "anonymous"}, False),
-        ({"source": "unknown"}, False),
-        ({"source": "sa:shop/web"}, True),
-        ({"source": "sa:shop/cart"}, False),
+        ({"source": ANONYMOUS}, False),
+        ({"source": UNKNOWN_CALLER}, False),
+        ({"source": ServiceAccount("shop", "web")}, True),
+        ({"source": ServiceAccount("shop", "cart")}, False),
         ({"path": "/reviews/../admin"}, False),
         ({"path": "/reviews%2f..%2fadmin"}, False),
         ({"path": None}, False),
@@ -135,7 +136,7 @@ def test_the_log_has_the_policy_and_the_client_has_not() -> None:
         (call("agent", path="/%40mcp"), True, []),  # looked at with care, and still nobody is asked
         (call("agent", method="GET", body=None), True, []),
         (call("agent", host="other.example"), False, []),
-        (call("agent", source="unknown"), False, ["front.prod:9000", "back.prod:9000"]),
+        (call("agent", source=UNKNOWN_CALLER), False, ["front.prod:9000", "back.prod:9000"]),
         (call("agent", method="GET", body=None, shows_bodies=False), False, []),  # it may have a body
         (call("agent", method="GET", body=None, headers={"upgrade": "websocket"}), False, []),
         (call("agent", method="GET", body=None, headers={"x-http-method-override": "POST"}), False, []),
@@ -324,3 +325,17 @@ def test_a_scheme_is_evaluated_at_once_where_it_asks_no_server() -> None:
     answer = waiting.finish_at_once()
     assert answer is not None
     assert answer.allowed
+
+
+def test_a_check_is_not_read_as_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(text: str) -> str:
+        raise AssertionError(f"`{text}` was read")
+
+    ends.parse_source.cache_clear()
+    ends.parse_destination.cache_clear()
+    monkeypatch.setattr(ends, "canonical", refuse)
+    options = CheckOptions(proxy=ProxyOptions(normalizes_paths=True))
+    for own_proxies in (False, True):
+        authorizer = live_authorizer(options=replace(options, own_proxies=own_proxies))
+        assert authorizer.decide(REVIEWS).allowed
+        assert authorizer.decide(call("agent")).record["to"] == "gateway:prod/agents"

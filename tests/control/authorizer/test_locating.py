@@ -156,7 +156,7 @@ def test_destinations_where_auth_configs_are_for_hosts(
         world = authority.world
         configured = parse_destination(default) if default is not None else None
         find = partial(gateways.find, world=world, version=1)
-        return tuple(map(str, destinations_of(check, configured, world, find, authority.engine)))
+        return tuple(map(str, destinations_of(check, configured, world, find, authority.programs)))
 
     if destinations is None:
         with pytest.raises(Nowhere):

@@ -90,7 +90,7 @@ def test_linkerd_allows_what_the_policies_allow_and_never_more(cluster: Cluster)
     inexact = [outcome for outcome in plan.outcomes if not outcome.is_exact]
     for pod in pods_in(manifests):
         key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-        if not before.engine.attached(key):
+        if not before.programs.attached(key):
             continue
         for number, source in enumerate(SOURCES):
             for port in (80, 443, 9090, 7):

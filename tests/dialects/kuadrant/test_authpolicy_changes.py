@@ -39,31 +39,31 @@ def reasons(of: Authority) -> dict[str, str]:
 def test_without_the_older_the_younger_is_in_force() -> None:
     one = authority(gateway(), route(), OLDER, YOUNGER)
     assert (by(one), reasons(one)) == ("older", {"older": "HTTPRouteProtected", "younger": "Conflicted"})
-    one.engine.remove_policy(policy_of(OLDER).ref)
+    one.update(remove=[policy_of(OLDER).ref])
     assert (by(one), reasons(one)) == ("younger", {"younger": "HTTPRouteProtected"})
-    one.engine.remove_policy(policy_of(YOUNGER).ref)
+    one.update(remove=[policy_of(YOUNGER).ref])
     assert (by(one), reasons(one)) == (None, {})
 
 
 def test_an_older_one_that_comes_late_takes_over() -> None:
     one = authority(gateway(), route(), YOUNGER)
     assert by(one) == "younger"
-    one.engine.put_policy(policy_of(OLDER))
+    one.update([policy_of(OLDER)])
     assert by(one) == "older"
-    one.engine.put_policy(policy_of(OLDEST))
+    one.update([policy_of(OLDEST)])
     assert (by(one), by(one, "/x")) == (None, "oldest")
 
 
 def test_one_that_becomes_an_audit_leaves_the_other_in_force() -> None:
     one = authority(gateway(), route(), OLDER, YOUNGER)
     audited = policy("older", ROUTE_TARGET, schemes("'*.toys.com'", denies=True), audit=True)
-    one.engine.put_policy(policy_of(audited))
+    one.update([policy_of(audited)])
     assert (by(one), reasons(one)) == ("younger", {"older": "Audit", "younger": "HTTPRouteProtected"})
 
 
 def test_one_that_moves_to_the_gateway_applies_beside_the_other() -> None:
     one = authority(gateway(), route(), OLDER, YOUNGER)
-    one.engine.put_policy(policy_of(policy("older", GATEWAY_TARGET, schemes("'*'"))))
+    one.update([policy_of(policy("older", GATEWAY_TARGET, schemes("'*'")))])
     decision = ask(one, TO, "a.toys.com")
     assert decision.allowed
     assert [layer.name for layer in decision.layers] == ["gateway/auth", "route/auth"]

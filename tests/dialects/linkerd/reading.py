@@ -89,5 +89,5 @@ def authority(text: str, settings: Settings = DEFAULT) -> Authority:
 
 def outcome(of: Authority, point: str, change: Mapping[Attribute, Known] | None = None) -> Outcome:
     """What becomes of a call at a workload."""
-    program = of.engine.program(point)
-    return program.outcome(of.engine.decide(point, call(change)))
+    program = of.programs.program(point)
+    return program.outcome(of.programs.decide(point, call(change)))

@@ -8,8 +8,11 @@ import pytest
 
 from eastgate import dialects
 from eastgate.authority.authority import Authority
+from eastgate.authority.changes import Changes
+from eastgate.authority.reading import Manifests
 from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import Manifest, WorldObject, interpret
+from eastgate.cluster.points import Point
 from eastgate.ir.attributes import MESH_NAME, PATH
 from eastgate.reading.manifests import read_text
 from tests.dialects.linkerd.cluster import (
@@ -49,6 +52,11 @@ def object_of(text: str) -> WorldObject:
     return found
 
 
+def put(of: Authority, policy: dialects.Policy) -> frozenset[Point]:
+    """Put a policy, and return the points that it touches."""
+    return of.apply(Changes(Manifests(of.settings, [], [policy]))).points
+
+
 def decisions(of: Authority) -> dict[str, tuple[int, int]]:
     """What a client of the mesh sees at `/` and at `/api` of every pod."""
     return {
@@ -83,11 +91,11 @@ def test_what_is_put_changes_the_decisions_of_its_workloads_and_removing_it_chan
     of = authority(PODS + text)
     before = decisions(of)
     added = policy_of(change)
-    touched = of.engine.put_policy(added)
+    touched = put(of, added)
     assert differing(before, of) == changed
     assert set(changed) <= touched
     assert decisions(of) == decisions(authority(PODS + text + change))
-    of.engine.remove_policy(added.ref)
+    of.update(remove=[added.ref])
     assert decisions(of) == before
 
 
@@ -96,7 +104,7 @@ def test_an_authentication_that_changes_is_felt_through_the_references_to_it_eve
     of = authority(PODS + ONE_SERVER + policy("p", ON_SERVER, there) + mesh("clients", mesh_name("web"), "pay"))
     before = decisions(of)
     assert before[WEB] == (200, 200)
-    touched = of.engine.put_policy(policy_of(mesh("clients", mesh_name("vote"), "pay")))
+    touched = put(of, policy_of(mesh("clients", mesh_name("vote"), "pay")))
     assert differing(before, of) == [WEB, TWIN]
     assert PAY not in touched
 
@@ -131,13 +139,13 @@ def test_what_changes_in_the_world_changes_the_decisions_of_its_workloads(
 
 def test_pods_with_the_same_policies_and_the_same_stance_share_a_program() -> None:
     of = authority(PODS + ONE_SERVER + policy("p", ON_SERVER, MESH_REF) + CLIENTS)
-    assert of.engine.program(WEB) is of.engine.program(TWIN)
-    assert of.engine.program(WEB) is not of.engine.program(DB)
+    assert of.programs.program(WEB) is of.programs.program(TWIN)
+    assert of.programs.program(WEB) is not of.programs.program(DB)
 
 
 def test_pods_of_which_linkerd_says_nothing_share_one_with_all_others() -> None:
     of = authority(PODS)
-    assert of.engine.program(WEB) is of.engine.program(PAY)
+    assert of.programs.program(WEB) is of.programs.program(PAY)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +159,10 @@ def test_pods_of_which_linkerd_says_nothing_share_one_with_all_others() -> None:
 )
 def test_a_pod_with_another_stance_has_a_program_of_its_own(twin: str) -> None:
     of = authority(pod() + twin + ONE_SERVER)
-    assert of.engine.program(WEB) is not of.engine.program(TWIN)
+    assert of.programs.program(WEB) is not of.programs.program(TWIN)
 
 
 def test_an_annotation_that_changes_nothing_changes_no_program() -> None:
     of = authority(pod(annotations="{note: a}") + pod("twin", annotations="{note: b}") + ONE_SERVER)
-    assert of.engine.program(WEB) is of.engine.program(TWIN)
+    assert of.programs.program(WEB) is of.programs.program(TWIN)
     assert outcome(of, WEB, {MESH_NAME: None}) == outcome(of, TWIN, {MESH_NAME: None})

@@ -85,7 +85,7 @@ def test_what_is_only_referred_to_has_no_rules_of_its_own() -> None:
 
 def rules(text: str, settings: Settings = DEFAULT) -> dict[str, Rule]:
     """The rules of the pod `web`, by what they are called."""
-    layers: tuple[Layer, ...] = authority(text, settings).engine.program("shop/web").layers
+    layers: tuple[Layer, ...] = authority(text, settings).programs.program("shop/web").layers
     stages = [stage for layer in layers for chain in layer.chains for stage in chain.stages]
     return {str(rule.origin): rule for stage in stages for rule in rules_of(stage)}
 

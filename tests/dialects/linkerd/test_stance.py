@@ -26,7 +26,9 @@ from tests.dialects.linkerd.reading import DEFAULT, authority, outcome
 def stance(text: str, settings: Settings = DEFAULT) -> Stance | None:
     """What the pod `web` says of itself."""
     of = authority(text, settings)
-    found = DIALECT.stance_of(of.world.workloads["shop/web"], of.engine.attached("shop/web"), Scene(settings, of.world))
+    found = DIALECT.stance_of(
+        of.world.workloads["shop/web"], of.programs.attached("shop/web"), Scene(settings, of.world)
+    )
     assert found is None or isinstance(found, Stance)
     return found
 

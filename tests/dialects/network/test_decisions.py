@@ -83,7 +83,7 @@ def test_every_verbose_trace_tells_whether_the_network_applies_them(run: Run) ->
 def test_the_setting_has_two_values() -> None:
     ignoring = Settings(sections=(NetworkSettings(NetworkEnforcement.IGNORE),))
     assert Settings.from_mapping({"networkPolicies": "ignore"}) == ignoring
-    layers = authority(PODS + POLICY, ignoring).engine.program(NetworkEnd("shop/db", Direction.INGRESS)).layers
+    layers = authority(PODS + POLICY, ignoring).programs.program(NetworkEnd("shop/db", Direction.INGRESS)).layers
     assert [layer.otherwise.stages for layer in layers] == [()]
 
 

@@ -100,7 +100,7 @@ def _entries(authority: Authority, routed: Routed | None, ask: GatewayAsk) -> li
         values[SNI] = comparable_host(ask.http.hosts)
     if routed is None:
         return [(EntryPoint(GATEWAY, (_POINT, DeadEnd(Unroutable.NO_ROUTE)), {**values, BACKEND: None}), 0)]
-    taken = points_of(routed, authority.engine.is_guarded)
+    taken = points_of(routed, authority.programs.is_guarded)
     return [
         (EntryPoint(GATEWAY, (_POINT, *taken, *([] if point is None else [point])), {**values, BACKEND: key}), index)
         for index, (_, point, key, _) in enumerate(beyond(routed, authority.world))

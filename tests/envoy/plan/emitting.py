@@ -25,7 +25,7 @@ _REFUSED = ("unclear-values", "cannot-be-enforced")  # see the table of differen
 
 def plan_of(authority: Authority, workload: str, port: int) -> PortPlan:
     known = KnownIdentities(authority.world, authority.settings).all
-    return plan_port(authority.engine.program(workload).layers, port, authority.settings, known)
+    return plan_port(authority.programs.program(workload).layers, port, authority.settings, known)
 
 
 def emitted(authority: Authority, workload: str, port: int) -> list[XdsResource]:

@@ -83,7 +83,7 @@ def _requests(comparison: AuthorityComparison, question: Question) -> Iterator[t
         for request, arrival in zip(authority.requests(question), entries, strict=True):
             values = dict(request.values)
             for point in arrival.points:
-                for layer in authority.engine.program(point).layers:
+                for layer in authority.programs.program(point).layers:
                     for ask in layer.asks:
                         answer = request.answers.get(ask.authorizer)
                         values[answer_attribute(ask.authorizer)] = "allow" if consents(answer) else None

@@ -105,4 +105,9 @@ def test_calls_of_a_tool_are_what_check_says(tool: str) -> None:
 
 
 def _fields(question: Question) -> dict[str, object]:
-    return {"source": question.source, "to": str(question.destination), "port": question.port, "tool": question.tool}
+    return {
+        "source": question.source,
+        "destination": question.destination,
+        "port": question.port,
+        "tool": question.tool,
+    }

@@ -70,7 +70,7 @@ def rule_of(finding: Finding) -> tuple[str, int]:
 
 
 def layers(authority: Authority, pod: str, dropped: tuple[str, int] | None = None) -> list[Layer]:
-    attached = [_without(one, dropped) for one in authority.engine.attached(pod)]
+    attached = [_without(one, dropped) for one in authority.programs.attached(pod)]
     return assemble(attached, authority.settings, authority.world)
 
 
@@ -115,7 +115,7 @@ def test_all_rules_that_are_not_needed_may_go_at_once(situation: tuple[list[Mani
     authority = authority_of(*situation)
     spare = {rule_of(finding) for finding in lint(authority) if finding.code in NOT_NEEDED}
     for pod in authority.world.workloads if spare else ():
-        attached = list(authority.engine.attached(pod))
+        attached = list(authority.programs.attached(pod))
         for dropped in spare:
             attached = [_without(one, dropped) for one in attached]
         thinner = assemble(attached, authority.settings, authority.world)

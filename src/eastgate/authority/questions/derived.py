@@ -53,5 +53,9 @@ def derived_among(looked_at: Iterable[Attribute]) -> tuple[Attribute, ...]:
 
 def derive_values(question: Question, attributes: Iterable[Attribute]) -> Mapping[Attribute, Known]:
     """Return what a question says of derived attributes; what it says nothing of is left out."""
-    derived = ((attribute, _DERIVED[attribute](question)) for attribute in attributes)
-    return {attribute: value for attribute, value in derived if value is not UNKNOWN}
+    values: dict[Attribute, Known] = {}
+    for attribute in attributes:
+        value = _DERIVED[attribute](question)
+        if not isinstance(value, Unknown):
+            values[attribute] = value
+    return values

@@ -13,7 +13,7 @@ from eastgate.cluster import (
 )
 from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.dialects import Policy
-from eastgate.engine.engine import Engine
+from eastgate.engine.programs import Programs
 from eastgate.ir import (
     ALWAYS,
     NEVER,
@@ -34,22 +34,24 @@ from eastgate.ir.attributes import (
 )
 
 
-def selectors_about(engine: Engine[Policy], world: World, receiver: Receiver, namespace: str) -> Iterator[Labelled]:
+def selectors_about(programs: Programs[Policy], world: World, receiver: Receiver, namespace: str) -> Iterator[Labelled]:
     """Yield the selectors that tell the pods of a namespace apart, as subjects, and as peers of a receiver."""
-    for target in (target for policy in engine.network_policies for target in policy.targets):
+    for target in (target for policy in programs.network_policies for target in policy.targets):
         match target:
             case PodsMatching(home, selector) if home == namespace:
                 yield Labelled(selector)
             case PodsAcross(namespaces, pods) if namespaces.matches(world.namespace(namespace).labels):
                 yield Labelled(pods)
     if receiver.end is not None:
-        for layer in engine.program(receiver.end).layers:
+        for layer in programs.program(receiver.end).layers:
             for atom in layer.atoms(observed=True):
                 if isinstance(atom, Is) and atom.attribute == SOURCE_LABELS and isinstance(atom.matcher, Labelled):
                     yield atom.matcher
 
 
-def unlabelled_peer(engine: Engine[Policy], world: World, points: Iterable[Point]) -> tuple[NetworkEnd, Policy] | None:
+def unlabelled_peer(
+    programs: Programs[Policy], world: World, points: Iterable[Point]
+) -> tuple[NetworkEnd, Policy] | None:
     """Return an end whose labels nobody knows, with a policy of the other end for which they matter.
 
     A cluster adds labels to the pods of templates, and peers may be selected by those.
@@ -60,8 +62,8 @@ def unlabelled_peer(engine: Engine[Policy], world: World, points: Iterable[Point
         other = ends_of_it.get(Direction.INGRESS if direction is Direction.EGRESS else Direction.EGRESS)
         if workload is None or not workload.derived or other is None:
             continue
-        for attachment in engine.attached(other):
-            layers = engine.layers_of(attachment.policy, other.direction)
+        for attachment in programs.attached(other):
+            layers = programs.layers_of(attachment.policy, other.direction)
             if any(_may_be_selected(layer, workload, direction, world) for layer in layers):
                 return end, attachment.policy
     return None

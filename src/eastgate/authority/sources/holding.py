@@ -111,9 +111,9 @@ def find_only_allowing(before: Authority, after: Authority, refs: Iterable[Polic
     wanted = {*refs}
     narrowing: set[PolicyRef] = set()
     for workload in before.world.workloads:
-        attached = {attachment.policy.ref for attachment in before.engine.attached(workload)} & wanted
+        attached = {attachment.policy.ref for attachment in before.programs.attached(workload)} & wanted
         if attached and workload in after.world.workloads:
-            layers, left = before.engine.program(workload).layers, after.engine.program(workload).layers
+            layers, left = before.programs.program(workload).layers, after.programs.program(workload).layers
             narrower = _stage_keys(layers) <= _stage_keys(left)
             sure = {ref for ref in attached if narrower and _only_allows(layers, ref)}
             narrowing |= sure

@@ -146,7 +146,7 @@ class LiveAuthorizer:
         if where is not None:
             asked = [(where, check.port)]
         else:
-            to, engine = self.options.to, authority.engine
+            to, engine = self.options.to, authority.programs
             destinations = destinations_of(check, to, world, self._gateways_for, engine, settings.namespace)
             asked = [(to, port_of(check, to, world)) for to in destinations]
         questions = (_question(check, headers, source, to, port) for to, port in asked)
@@ -154,7 +154,7 @@ class LiveAuthorizer:
 
     def _gateways_for(self, host: str | None) -> tuple[Gateway, ...]:
         authority = self._authority
-        return self._gateways.find(host, authority.world, (id(authority), authority.engine.version))
+        return self._gateways.find(host, authority.world, (id(authority), authority.programs.version))
 
 
 class OpenCheck:

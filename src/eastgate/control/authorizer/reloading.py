@@ -41,7 +41,7 @@ class PolicyFiles:
         """Load what is there at the start; a policy with errors closes what it targets. Raises ManifestError."""
         self.stamps = self._stamps()
         authority = self.source.read(self._settings)
-        authority.engine.compile_all()
+        authority.programs.compile_all()
         return authority
 
     def reload(self) -> Reload:
@@ -59,7 +59,7 @@ class PolicyFiles:
             authority = self.source.authority(manifests, strict=True)
         except ManifestError as error:
             return Reload(None, tuple(map(_in_a_line, error.diagnostics)), tuple(error.diagnostics))
-        authority.engine.compile_all()
+        authority.programs.compile_all()
         self.source.in_force = manifests
         return Reload(authority)
 

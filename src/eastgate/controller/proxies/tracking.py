@@ -138,7 +138,7 @@ class ProgressTracker:
 
     def _deciding_at(self, node: str, port: int) -> tuple[str, ...]:
         """Return the policies that have a say at a port of a pod; one without rules denies at all."""
-        engine = self._enforcement.authority.engine
+        engine = self._enforcement.authority.programs
         layers = engine.program(node).layers
         deciding = {rule.origin.policy for layer in layers for rule in rules_at(layer, port)}
         chains = (chain for layer in layers for chain in layer.chains)
@@ -155,7 +155,7 @@ class ProgressTracker:
     def _closed_port(self, node: str, port: int, closure: Closure) -> ClosedPort:
         deciding = set(self._enforcement.plans.of_port(node, port).policies)
         if node in self._enforcement.sites:
-            for layer in self._enforcement.authority.engine.program(node).layers:
+            for layer in self._enforcement.authority.programs.program(node).layers:
                 rules = (rule for chain in at_port(layer, port).chains for rule in chain.rules(observed=True))
                 deciding |= {policy_name(rule.origin.policy) for rule in rules if rule.origin.policy is not None}
         return ClosedPort(port, closure.reason, closure.policies, tuple(sorted(deciding)), closure.parts)

@@ -110,7 +110,7 @@ class ClusterView:
     @property
     def index(self) -> _Index:
         """Return what is looked up for each policy. It is made again when something has changed."""
-        version = self.authority.engine.version
+        version = self.authority.programs.version
         if self._indexed is None or self._indexed.version != version:
             self._indexed = _Index(self.authority)
         return self._indexed
@@ -118,7 +118,7 @@ class ClusterView:
 
 class _Index:
     def __init__(self, authority: Authority) -> None:
-        self.version = authority.engine.version
+        self.version = authority.programs.version
         self.by_ref = {policy.ref: policy for policy in authority.policies}
         self._by_home: dict[tuple[str, str | None], list[Policy]] = {}
         for policy in self.by_ref.values():
@@ -224,7 +224,7 @@ def _parts(policy: Policy, stored: StoredPolicy, view: ClusterView, kind: Kind[A
 
 def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, view: ClusterView) -> _Part:
     authority = view.authority
-    nodes = nodes_of(authority.engine.points_targeted(policy), authority.world, view.index)
+    nodes = nodes_of(authority.programs.points_targeted(policy), authority.world, view.index)
     name = policy_name(policy.ref)
     has_address = partial(_has_address, authority.world)
     progress = progress_at(nodes, view.report, name, stored.generation, stored.uid, has_address)
@@ -240,7 +240,7 @@ def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, vi
         notices = list(native_notices(*native, evidence))
     else:
         in_force, notices = programmed(progress, audit=policy.audit), list(progress.notices())
-        overriding = find_overriding(policy, nodes, authority.engine) if ancestor is None else None
+        overriding = find_overriding(policy, nodes, authority.programs) if ancestor is None else None
         in_force = overriding.limit(in_force) if overriding is not None else in_force
     if stored.is_being_deleted:
         in_force = replace(in_force, message=f"{in_force.message}; it is being deleted, and counts until it is gone")

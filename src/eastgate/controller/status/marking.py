@@ -46,7 +46,7 @@ def _differing(before: Mapping[str, AppliedPolicy], after: Mapping[str, AppliedP
 
 def policies_at(nodes: Iterable[str], authority: Authority) -> set[PolicyRef]:
     """Return the policies that proxies of some nodes enforce, or would; for a Gateway, all that may be about one."""
-    world, engine = authority.world, authority.engine
+    world, engine = authority.world, authority.programs
     refs: set[PolicyRef] = set()
     for node in nodes:
         if node in world.workloads:

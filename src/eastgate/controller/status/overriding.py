@@ -11,7 +11,7 @@ from eastgate.controller.conditions import ConditionStatus, StatusCondition
 from eastgate.controller.status.programmed import PARTIALLY_PROGRAMMED, join_names
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
-from eastgate.engine.engine import Engine
+from eastgate.engine.programs import Programs
 from eastgate.ir import PolicyRef
 
 _OVERRIDDEN = "Overridden"
@@ -38,7 +38,7 @@ class Overriding:
         return StatusCondition.true("Programmed", PARTIALLY_PROGRAMMED, message)
 
 
-def find_overriding(policy: Policy, nodes: Iterable[str], engine: Engine[Policy]) -> Overriding | None:
+def find_overriding(policy: Policy, nodes: Iterable[str], engine: Programs[Policy]) -> Overriding | None:
     """Return where a policy of the cluster is not asked; None where it is asked everywhere, or only observed."""
     if policy.audit or next(iter(policy.origins), None) is None:
         return None

@@ -246,7 +246,7 @@ def _beside(draft: _Draft, pair: Pair) -> Iterator[PolicyRef]:
     """Yield the policies of the mesh that others have written for a destination."""
     mesh = draft.comparison.new
     pods = [member for member in pair.members if pair.kind == "pod" and member in mesh.world.workloads]
-    attached = {each.policy.ref for pod in pods for each in mesh.engine.attached(pod)}
+    attached = {each.policy.ref for pod in pods for each in mesh.programs.attached(pod)}
     taken = draft.situation.taken
     refs = (ref for ref in attached if (ref.group, ref.kind, ref.namespace or "", ref.name) in taken)
     yield from sorted(refs, key=str)

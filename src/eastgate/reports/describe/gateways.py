@@ -29,7 +29,7 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
     world = cluster.authority.world
     point = GatewayNamed(gateway.namespace, gateway.name)
 
-    is_guarded = cluster.authority.engine.is_guarded
+    is_guarded = cluster.authority.programs.is_guarded
 
     def ways_of(request: Request) -> list[Way]:
         return list(through_gateway(gateway, request, world, is_guarded=is_guarded))
@@ -80,7 +80,7 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
 def describe_route(cluster: Cluster, route: Route) -> Description:
     point = RouteNamed(route.namespace, route.name, route.kind)
     is_routed = route.kind != "TCPRoute"
-    world, is_guarded = cluster.authority.world, cluster.authority.engine.is_guarded
+    world, is_guarded = cluster.authority.world, cluster.authority.programs.is_guarded
 
     def ways_of(request: Request) -> list[Way]:
         return list(through_route(route, request, world, is_guarded=is_guarded)) if is_routed else []

@@ -77,7 +77,7 @@ def summary(shown: Iterable[ShownMode]) -> str:
 def stances_of(cluster: Cluster, workload: Workload) -> dict[str, Hashable]:
     """Return what the workload itself says to each dialect that lets it have a say, by the dialect's name."""
     authority = cluster.authority
-    attached = authority.engine.attached(workload.key)
+    attached = authority.programs.attached(workload.key)
     return dict(dialects.stances(workload, attached, authority.settings, authority.world))
 
 
@@ -94,11 +94,11 @@ def _modes(cluster: Cluster, workload: Workload) -> list[ShownMode]:
 
 def _of_dialect(dialect: Dialect[Any], cluster: Cluster, workload: Workload, stance: Hashable) -> Iterable[ShownMode]:
     authority = cluster.authority
-    attached = authority.engine.attached(workload.key)
+    attached = authority.programs.attached(workload.key)
     scene = Scene(authority.settings, authority.world, stance)
     layers = {layer.at: layer for layer in dialect.assemble(attached, scene)}
     for end in cluster.network_ends(workload.key):
-        at_end = dialect.assemble_end(authority.engine.attached(end), end.direction, scene)
+        at_end = dialect.assemble_end(authority.programs.attached(end), end.direction, scene)
         layers |= {layer.at: layer for layer in at_end}
     policies = [policy for policy in cluster.attached(workload.key) if isinstance(policy, dialect.model)]
     for placement in dict.fromkeys((*dialect.words.levels, *layers)):
@@ -119,7 +119,7 @@ _INGRESS = Placement(Site.NETWORK, Direction.INGRESS)
 
 def isolation_text(cluster: Cluster, workloads: Sequence[Workload]) -> str | None:
     """Say which network policies refuse what no rule of them allows to workloads; None where there are none."""
-    engine = cluster.authority.engine
+    engine = cluster.authority.programs
     shown = (mode for workload in workloads for mode in modes(cluster, workload) if mode.at == _INGRESS)
     names = sorted({str(ref) for mode in shown if mode.mode in (Mode.ALLOW_LIST, Mode.CLOSED) for ref in mode.policies})
     is_sent_under_policies = any(engine.layers_of(each, Direction.EGRESS) for each in engine.network_policies)

@@ -67,7 +67,7 @@ def _differences(cluster: Cluster, pods: list[Workload]) -> DescribedField:
     """Group the pods that decide alike; a Service should have no more than one group."""
     groups: dict[int, list[Workload]] = {}
     for pod in pods:
-        groups.setdefault(id(cluster.authority.engine.program(pod.key)), []).append(pod)
+        groups.setdefault(id(cluster.authority.programs.program(pod.key)), []).append(pod)
     data: list[dict[str, object]] = []
     lines: list[str] = []
     for members in groups.values():

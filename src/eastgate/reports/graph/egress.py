@@ -59,7 +59,7 @@ class Egress:
 def find_egress(surveyed: Survey, *, why: bool) -> Egress:
     """Find what the workloads that are asked about may reach outside the cluster."""
     selection, authority = surveyed.selection, surveyed.reach.authority
-    if not authority.engine.has_network_policies or selection.external or selection.tool is not None:
+    if not authority.programs.has_network_policies or selection.external or selection.tool is not None:
         return Egress()
     bundles: list[Bundle] = []
     for workload in authority.world.workloads.values():
@@ -68,7 +68,7 @@ def find_egress(surveyed: Survey, *, why: bool) -> Egress:
         is_chosen = selection.chooses_pod(node, account) and selection.namespace in (None, workload.namespace)
         if not workload.is_pod or workload.host_network or not is_chosen:
             continue
-        layers = authority.engine.program(NetworkEnd(workload.key, Direction.EGRESS)).layers
+        layers = authority.programs.program(NetworkEnd(workload.key, Direction.EGRESS)).layers
         bundles += _bundles(surveyed, workload, layers, why=why)
     chosen = [each for each in bundles if selection.chooses_target(_addresses(each.targets[0]), ())]
     nodes = {each.targets[0]: _addresses(each.targets[0]) for each in chosen}

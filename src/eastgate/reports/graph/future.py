@@ -39,7 +39,7 @@ class FutureNamespaces:
     @cached_property
     def _is_asked(self) -> bool:
         """Return whether such rows are asked for, and nothing but the receiver decides about them."""
-        engine = self._authority.engine
+        engine = self._authority.programs
         across = [
             policy
             for policy in engine.network_policies
@@ -49,7 +49,7 @@ class FutureNamespaces:
 
     def bundles(self, reached: Reached) -> Iterator[Bundle]:
         """Yield the rows of one destination."""
-        world, engine = self._authority.world, self._authority.engine
+        world, engine = self._authority.world, self._authority.programs
         workload = world.workloads[reached.destination.members[0]]
         wanted = self._found.selection.namespace
         members = tuple(name for name in reached.members if wanted in (None, self._found.targets[name].namespace))
@@ -83,7 +83,7 @@ class FutureNamespaces:
                     yield self._bundle(node, members, ports)
 
     def _selectors(self, workload: Workload, attribute: Attribute) -> list[Labelled]:
-        layers = self._authority.engine.program(NetworkEnd(workload.key, Direction.INGRESS)).layers
+        layers = self._authority.programs.program(NetworkEnd(workload.key, Direction.INGRESS)).layers
         asked = (atom for layer in layers for atom in layer.atoms(observed=False))
         matchers = (atom.matcher for atom in asked if isinstance(atom, Is) and atom.attribute == attribute)
         return list(dict.fromkeys(matcher for matcher in matchers if isinstance(matcher, Labelled)))

@@ -32,7 +32,7 @@ def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
             if pods and unread.reach.located:
                 named = ", ".join(limit(pods, _MOST))
                 yield f"{unread} could deny what is marked allow? or depends?: it is about {named}"
-    uncertain = {policy.ref: point for point in points for policy in authority.engine.uncertain(point)}
+    uncertain = {policy.ref: point for point in points for policy in authority.programs.uncertain(point)}
     for ref, point in uncertain.items():
         yield f"{ref} selects by a label that a cluster adds: it is taken not to target {point}"
     yield from _enforcement_notes(cluster, points)

@@ -239,7 +239,7 @@ class PodRows:
             outcome = _without_default(outcome_of(entrance, answer, branches, facts, exact=self._found.selection.exact))
             rules = [origin for way in outcome.ways for origin in way.by]
             by_identity = bool(rules) and not any(
-                origin.policy is None or origin.policy in self._authority.engine.network_refs for origin in rules
+                origin.policy is None or origin.policy in self._authority.programs.network_refs for origin in rules
             )
             self._outcomes[key] = (outcome if self._why else without_rules(outcome)), by_identity
         return self._outcomes[key]

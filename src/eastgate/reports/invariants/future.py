@@ -160,7 +160,7 @@ def imagine_callers(authority: Authority, callers: CallerSelector) -> tuple[list
     Those of one list can exist together; the second list has those that can exist beside all others. Raises
     TooManyLabellings.
     """
-    world, engine = authority.world, authority.engine
+    world, engine = authority.world, authority.programs
     groups = callers.of, callers.without
     selected = [group.pods for group in groups if group.pods is not None]
     if not engine.has_network_policies and not selected:

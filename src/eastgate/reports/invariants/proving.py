@@ -266,7 +266,7 @@ class StatementProof:
         """
         account = question.source
         groups = self._statement.callers.of, self._statement.callers.without
-        is_by_pod = self._authority.engine.has_network_policies or any(group.pods is not None for group in groups)
+        is_by_pod = self._authority.programs.has_network_policies or any(group.pods is not None for group in groups)
         if not isinstance(account, ends.ServiceAccount) or not is_by_pod:
             return
         pods = (pod for pod in self._authority.world.workloads.values() if pod.is_pod and pod.key not in place.members)
@@ -336,7 +336,9 @@ class StatementProof:
         """Return the policies of which one would have to change: who decided, or else who could have."""
         if decision.policy is not None:
             return [decision.policy]
-        attached = (each.policy for point in decision.arrival.points for each in self._authority.engine.attached(point))
+        attached = (
+            each.policy for point in decision.arrival.points for each in self._authority.programs.attached(point)
+        )
         return list(dict.fromkeys(str(policy.ref) for policy in attached))
 
     # What could make it false all the same
@@ -348,7 +350,7 @@ class StatementProof:
         if authority.rejected and (rejected := authority.rejected_at(points)):
             return f"{rejected[0].ref} cannot be read ({rejected[0].span.location})"
         for point in points:
-            uncertain = authority.engine.uncertain(point)
+            uncertain = authority.programs.uncertain(point)
             if uncertain:
                 return (
                     f"{uncertain[0].ref} selects by a label that a cluster adds to pods, as those of {point} may have"

@@ -72,7 +72,7 @@ class PolicyInventory:
         return (group for group in self.groups if group.is_workload)
 
     def _workload_groups(self) -> Iterator[Group]:
-        engine = self.authority.engine
+        engine = self.authority.programs
         engine.compile_all()
         members: dict[int, list[str]] = {}
         programs: dict[int, Program] = {}
@@ -88,7 +88,7 @@ class PolicyInventory:
                 yield Group(program.layers, engine.attached(first.key), keys, destination)
 
     def _named_groups(self) -> Iterator[Group]:
-        engine = self.authority.engine
+        engine = self.authority.programs
         points = {target for policy in self.policies for target in policy.targets if isinstance(target, NamedPoint)}
         for point in sorted(points, key=str):
             destination = f"{_DESTINATIONS[type(point)]}:{point.namespace}/{point.name}"
@@ -102,7 +102,7 @@ class PolicyInventory:
 
     def program(self, group: Group) -> Program:
         """Return what decides at a group."""
-        return self.authority.engine.program(group.point or group.first)
+        return self.authority.programs.program(group.point or group.first)
 
     def assembled(self, group: Group, attached: Sequence[Attachment[Policy]], settings: Settings) -> Program:
         """Assemble the program of a group as other settings or other policies would make it."""

@@ -129,7 +129,7 @@ def find_audit_changes(inventory: PolicyInventory) -> Iterator[Finding]:
                 for policy in here:
                     changes.setdefault(policy.ref, _Changes()).add(question, entries, policy, group.first)
     for policy in audited.values():
-        if policy.ref in inventory.authority.engine.network_refs:
+        if policy.ref in inventory.authority.programs.network_refs:
             changes[policy.ref] = _network_changes(policy, inventory)
         elif any(isinstance(target, RulesOfGateway | RulesOfRoute) for target in policy.targets):
             changes[policy.ref] = _route_changes(policy, inventory)
@@ -159,7 +159,7 @@ def _network_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
     """Return what an audited policy of the network would change between pods that exist."""
     changes, authority = _Changes(), inventory.authority
     pods = [workload for workload in inventory.world.workloads.values() if workload.is_pod]
-    selected = {str(point) for point in authority.engine.points_of(policy.ref) if isinstance(point, str)}
+    selected = {str(point) for point in authority.programs.points_of(policy.ref) if isinstance(point, str)}
     chosen = [pod for pod in pods if pod.key in selected][:_MOST_PODS]
     for pod, other in product(chosen, pods[:_MOST_PODS]):
         for source, to in ((other, pod), (pod, other)) if pod is not other else ():

@@ -48,8 +48,8 @@ def explain_observation(observation: Observation, authority: Authority) -> Expla
     attached = frozenset(
         policy_name(attachment.policy.ref)
         for point in destinations.points(observation, authority)
-        for attachment in authority.engine.attached(point)
-    ) | frozenset(map(policy_name, authority.engine.network_refs))
+        for attachment in authority.programs.attached(point)
+    ) | frozenset(map(policy_name, authority.programs.network_refs))
     comparison = _compare(observation, decider, decision, authority, attached)
     way = destination.title if destination is not None else None
     return _explanation(observation, decider, comparison, decision, way, audited)

@@ -114,11 +114,11 @@ class Shadows:
     def _touched(self, ref: PolicyRef) -> frozenset[str] | None:
         if self._changes:
             return self._touched_by_objects()
-        sides = self.old.engine, self.new.engine
+        sides = self.old.programs, self.new.programs
         if not any(ref in engine.network_refs for engine in sides):
             return None  # the comparison finds out by itself
         policies = [policy for engine in sides for policy in engine.network_policies if policy.ref == ref]
-        if any(self.new.engine.layers_of(policy, Direction.EGRESS) for policy in policies):
+        if any(self.new.programs.layers_of(policy, Direction.EGRESS) for policy in policies):
             return None
         return frozenset(point for engine in sides for point in engine.points_of(ref) if isinstance(point, str))
 
@@ -129,7 +129,7 @@ class Shadows:
                 return None
             touched |= change.workloads
             touched.update(pod for service in change.services for pod in self.old.world.pods_of(service))
-            touched.update(point for point in self.new.engine.world_changed(change) if isinstance(point, str))
+            touched.update(point for point in self.new.points_changed(change) if isinstance(point, str))
         return frozenset(touched)
 
     def _restore(self) -> None:

@@ -63,14 +63,14 @@ class Standings:
         standings: dict[PolicyRef, tuple[int, InvariantStanding]] = {}
         for invariant in invariants:
             version, known = self._known.get(invariant.ref, (-1, None))
-            if known is not None and known.invariant == invariant and version == authority.engine.version:
+            if known is not None and known.invariant == invariant and version == authority.programs.version:
                 standings[invariant.ref] = version, InvariantStanding(invariant, known.finding, changed=False)
                 continue
             finding = prove(authority, invariant.statement)
             changed = known is None or known.invariant != invariant or known.finding.standing != finding.standing
             standings[invariant.ref] = -1, InvariantStanding(invariant, finding, changed)
         # Imagining workloads counts as a change, so that the version is that after all of it
-        version = authority.engine.version
+        version = authority.programs.version
         self._known = {ref: (version, standing) for ref, (_, standing) in standings.items()}
         return [standing for _, standing in standings.values()]
 
