@@ -58,16 +58,16 @@ if TYPE_CHECKING:
     from eastgate.cluster.points import Point as Point
     from eastgate.cluster.unread import Callers as Callers
     from eastgate.cluster.unread import Handling as Handling
-    from eastgate.cluster.unread import Met as Met
     from eastgate.cluster.unread import Unconsidered as Unconsidered
     from eastgate.cluster.unread import Unread as Unread
+    from eastgate.cluster.unread import UnreadMatch as UnreadMatch
     from eastgate.cluster.unread import UnreadObjects as UnreadObjects
-    from eastgate.cluster.unread.model import By as By
-    from eastgate.cluster.unread.model import Influence as Influence
-    from eastgate.cluster.unread.model import Plane as Plane
-    from eastgate.cluster.unread.model import Reach as Reach
-    from eastgate.cluster.unread.model import Side as Side
+    from eastgate.cluster.unread.model import EnforcementPlane as EnforcementPlane
+    from eastgate.cluster.unread.model import QuestionEnd as QuestionEnd
+    from eastgate.cluster.unread.model import TargetField as TargetField
+    from eastgate.cluster.unread.model import UnreadEffect as UnreadEffect
     from eastgate.cluster.unread.model import UnreadKind as UnreadKind
+    from eastgate.cluster.unread.model import UnreadTargets as UnreadTargets
     from eastgate.commands import compare as compare
     from eastgate.commands import convert_manifests as convert_manifests
     from eastgate.commands import describe as describe
@@ -249,8 +249,15 @@ _NAMES = {
     "reports.tables": ("Case", "Rejection", "Result", "Run", "Table"),
     "reports.tables.coverage": ("Coverage",),
     "reading.jwt": ("DiscoveredKeys", "KeySource", "Keys", "KnownKeys"),
-    "cluster.unread": ("Callers", "Handling", "Met", "Unconsidered", "Unread", "UnreadObjects"),
-    "cluster.unread.model": ("By", "Influence", "Plane", "Reach", "Side", "UnreadKind"),
+    "cluster.unread": ("Callers", "Handling", "UnreadMatch", "Unconsidered", "Unread", "UnreadObjects"),
+    "cluster.unread.model": (
+        "TargetField",
+        "UnreadEffect",
+        "EnforcementPlane",
+        "UnreadTargets",
+        "QuestionEnd",
+        "UnreadKind",
+    ),
     "cluster": ("ObjectId", "World", "WorldObject"),
     "cluster.points": ("Point",),
 }
