@@ -17,7 +17,7 @@ OLD_VERSION = f"{EXTERNAL_GROUP}/v1alpha1"
 
 
 def _identity_problems(name: str) -> Iterator[Problem]:
-    """Demand a DNS name or a SPIFFE ID, as in its certificate: nobody could prove to be anything else."""
+    """Demand a DNS name or a SPIFFE ID, as in its certificate: no caller can prove another name."""
     problem = spiffe_problem(name) if name.startswith("spiffe:") else dns_subdomain_problem(name)
     if problem:
         message = f"`{name}` is not the name of a workload in the mesh: {problem}"

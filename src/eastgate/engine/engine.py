@@ -213,7 +213,7 @@ class Engine(Generic[P]):
         return self._attachments.types[kind]
 
     def points_of(self, ref: PolicyRef) -> frozenset[Point]:
-        """Return the points that a policy, or one that refers to it, targets: where it has a say."""
+        """Return the points that a policy, or one that refers to it, targets."""
         return self._attachments.points_of(ref)
 
     def points_targeted(self, policy: P) -> frozenset[Point]:

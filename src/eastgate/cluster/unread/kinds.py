@@ -1,8 +1,8 @@
-"""The catalogue: kinds that decide or change who may talk to whom, and that are not read.
+"""The catalogue of kinds that decide or change which connections are allowed, and that are not read.
 
-An object of a kind that is not in here, and that no dialect reads, has no say in who may talk to whom as far as
-anybody knows; of admission policies (Gatekeeper's constraints, Kyverno's ClusterPolicy), quotas, routes and
-certificates that is so on purpose. Names are those of the projects' CustomResourceDefinitions.
+An object of a kind that is not in here, and that no dialect reads, is taken to allow and deny nothing.
+Admission policies (Gatekeeper's constraints, Kyverno's ClusterPolicy), quotas, routes and certificates are left out on
+purpose. Names are those of the projects' CustomResourceDefinitions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _of(
 
 
 def _beside_auth(group: str, note: str, *kinds: str) -> tuple[UnreadKind, ...]:
-    """Return kinds of Kuadrant that have no say in who may call."""
+    """Return kinds of Kuadrant that allow and deny nothing."""
     return _of(group, NONE, GATEWAY, "targetRefs", *kinds, note=note)
 
 
@@ -124,7 +124,7 @@ def is_unread_name(kind: str) -> bool:
 
 
 def resembling(group: str, kind: str) -> UnreadKind | None:
-    """Return an entry for an unknown kind whose name says that it decides who may talk to whom; None for others.
+    """Return an entry for an unknown kind whose name suggests that it decides about connections; None for others.
 
     It may be one of a system that is not listed, or one whose name or group is misspelt.
     """

@@ -45,7 +45,7 @@ def unread_object(kind: UnreadKind, document: Document) -> Unread:
 
 
 def unlisted_objects(document: Document, origin: UnlistedKind) -> Unread:
-    """Return what stands for the objects of a kind that were not read: nobody knows what they would say.
+    """Return one object in place of those of a kind that were not listed: their content is unknown.
 
     Where those of one namespace were, an answer is about what was read.
     """

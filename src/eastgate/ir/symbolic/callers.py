@@ -1,4 +1,4 @@
-"""Cells of callers: everybody whom no rule tells apart, as one.
+"""Cells of callers: one for all callers that no rule distinguishes.
 
 A caller is known by its SPIFFE ID, and what Linkerd calls it follows from that. Every identity that a rule names, or
 that is known otherwise, is a cell of its own; all others fall into few: the other accounts of a namespace, the other
@@ -196,7 +196,7 @@ class CallerCells:
         return cells
 
     def literally_named_by(self, atom: Is) -> list[CallerCell]:
-        """Return the cells of callers whom Linkerd knows by SPIFFE IDs that an atom names, though accounts have these.
+        """Return the cells of callers whose Linkerd names are SPIFFE IDs of accounts that an atom names.
 
         Linkerd calls an account by another name: these are other callers, whose certificates have the SPIFFE ID.
         """
@@ -206,7 +206,7 @@ class CallerCells:
         return [Name(name) for name in names if name.startswith(SCHEME) and self.names.account(name) is not None]
 
     def cell_of_name(self, mesh_name: str) -> CallerCell:
-        """Return the cell of the caller whom Linkerd calls so."""
+        """Return the cell of the caller with this Linkerd name."""
         identity = mesh_name if mesh_name.startswith(SCHEME) else self.names.identity(mesh_name)
         return IdentityCell(identity) if identity is not None else Name(mesh_name)
 

@@ -316,7 +316,7 @@ def _otherwise(shape: Record[C]) -> str:
 
 
 def _meant(shape: Record[C], key: str) -> str | None:
-    """Return the field that somebody who wrote an unknown key most likely meant."""
+    """Return the field that an unknown key most likely means."""
     if key in shape.fields or _negated(shape, key) is not None:
         return None
     return shape.misspelt.get(key) or did_you_mean(key, shape.fields)
