@@ -190,15 +190,8 @@ _METHOD = record(
 _CALLS = each({"method": _METHOD, "headers": _values(_HEADER, _FIRST)}, make=_call)
 _TIME = Text("a duration", Demand(_duration_problems), make=_milliseconds)
 _STATUSES: ListOf[None] = ListOf(Whole(400, 599, codes.BAD_VALUE, "a status"))
-_TIMEOUTS = record(
-    {"request": _TIME, "backendRequest": _TIME},
-    Demand(_timeout_problems),
-    make=Timeouts,
-)
-_RETRY = record(
-    {"codes": _STATUSES, "attempts": Whole(1, 2**31 - 1, codes.BAD_VALUE), "backoff": _TIME},
-    make=Retry,
-)
+_TIMEOUTS = record({"request": _TIME, "backendRequest": _TIME}, Demand(_timeout_problems), make=Timeouts)
+_RETRY = record({"codes": _STATUSES, "attempts": Whole(1, 2**31 - 1, codes.BAD_VALUE), "backoff": _TIME}, make=Retry)
 _SESSION = record({}, make=lambda: True)
 
 

@@ -17,20 +17,7 @@ from eastgate.envoy.config.packing import pack
 from eastgate.envoy.config.spelling import host_pattern, path_pattern
 from eastgate.envoy.config.values import field_key, marked, single_keys
 from eastgate.envoy.plan.gateway import DESTINATION, MESSAGE
-from eastgate.ir import (
-    And,
-    Computed,
-    InNetwork,
-    Is,
-    Matcher,
-    Not,
-    OneOf,
-    Or,
-    Predicate,
-    Prefix,
-    Present,
-    Suffix,
-)
+from eastgate.ir import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, SNI, Attribute
 
 PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBODY

@@ -70,8 +70,10 @@ def parameter(key: str, of: Field[Any]) -> str | None:
     return of.into or re.sub(r"(?<![A-Z])([A-Z])", r"_\1", key).lower()
 
 
-def _demands(rule: object) -> Callable[[Any], None]:
-    """Return what raises an error unless a rule holds."""
+def _demand(rule: object, *, checked: bool) -> Callable[[Any], None] | None:
+    """Return what raises an error unless a rule holds; None where there is none to hold."""
+    if not checked or rule is None:
+        return None
     if not isinstance(rule, Demand):
         raise TypeError(f"{rule} needs positions")
     problems = rule.problems
@@ -84,7 +86,7 @@ def _demands(rule: object) -> Callable[[Any], None]:
 
 
 def _text(shape: Text[Any], *, checked: bool) -> Reader:
-    demand = _demands(shape.rule) if checked and shape.rule is not None else None
+    demand = _demand(shape.rule, checked=checked)
     make = shape.make
     if demand is None and make is None:
         return _plain_text
@@ -142,7 +144,7 @@ def _whole(shape: Whole) -> Reader:
 
 def _list(shape: ListOf[Any], *, checked: bool) -> Reader:
     item, make = reader(shape.item, checked=checked), shape.make
-    demand = _demands(shape.rule) if checked and shape.rule is not None else None
+    demand = _demand(shape.rule, checked=checked)
 
     def list_of(value: object, home: str) -> object:
         if not isinstance(value, list):
@@ -157,7 +159,7 @@ def _list(shape: ListOf[Any], *, checked: bool) -> Reader:
 
 def _map(shape: MapOf[Any], *, checked: bool) -> Reader:
     entry = reader(shape.value, checked=checked)
-    demand = _demands(shape.rule) if checked and shape.rule is not None else None
+    demand = _demand(shape.rule, checked=checked)
 
     def map_of(value: object, home: str) -> dict[str, object]:
         if not isinstance(value, dict):
@@ -182,7 +184,7 @@ def _record(shape: Record[Any], *, checked: bool) -> Reader:
             others.append(_adder(key, into, read, is_missed, of))
         else:
             simple.append((key, into, read))
-    demands = [_demands(rule) for rule in shape.rules] if checked else []
+    demands = [demand for rule in shape.rules if (demand := _demand(rule, checked=checked)) is not None]
     make = shape.make
 
     def record(value: object, home: str, arguments: dict[str, Any] | None = None) -> object:
