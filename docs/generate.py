@@ -5,43 +5,43 @@ from __future__ import annotations
 from pathlib import Path
 
 from eastgate.cli.catalogue import all_codes, chapters
-from eastgate.cluster.unread import KINDS, By, Influence, Plane, UnreadKind
+from eastgate.cluster.unread import KINDS, EnforcementPlane, TargetField, UnreadEffect, UnreadKind
 
 ERRORS = Path(__file__).parent / "errors.md"
 UNREAD = Path(__file__).parent / "unread.md"
 
 _CAN = {
-    Influence.DENY: "deny what is allowed here",
-    Influence.CHANGE: "change what a request is, or what decides it",
-    Influence.NONE: "nothing",
+    UnreadEffect.DENY: "deny what is allowed here",
+    UnreadEffect.CHANGE: "change what a request is, or what decides it",
+    UnreadEffect.NONE: "nothing",
 }
 _AT = {
-    Plane.NETWORK: "the network",
-    Plane.MESH: "proxies of workloads",
-    Plane.GATEWAY: "gateways",
+    EnforcementPlane.NETWORK: "the network",
+    EnforcementPlane.MESH: "proxies of workloads",
+    EnforcementPlane.GATEWAY: "gateways",
 }
 _BY = {
-    By.POD_SELECTOR: "`podSelector`",
-    By.ENDPOINT_SELECTOR: "`endpointSelector`",
-    By.SUBJECT: "`subject`",
-    By.SELECTOR: "`selector`, `targetRefs`, the root namespace",
-    By.WORKLOAD_SELECTOR: "`workloadSelector`, the root namespace",
-    By.TARGET_REFS: "`targetRefs`",
-    By.NAMESPACE: "all of its namespace",
-    By.CLUSTER: "everything",
-    By.UNKNOWN: "cannot be located",
+    TargetField.POD_SELECTOR: "`podSelector`",
+    TargetField.ENDPOINT_SELECTOR: "`endpointSelector`",
+    TargetField.SUBJECT: "`subject`",
+    TargetField.SELECTOR: "`selector`, `targetRefs`, the root namespace",
+    TargetField.WORKLOAD_SELECTOR: "`workloadSelector`, the root namespace",
+    TargetField.TARGET_REFS: "`targetRefs`",
+    TargetField.NAMESPACE: "all of its namespace",
+    TargetField.CLUSTER: "everything",
+    TargetField.UNKNOWN: "cannot be located",
 }
 _ROWS = "| group | kind | can | at | target |\n|---|---|---|---|---|\n"
 
 
 def _can(kind: UnreadKind) -> str:
-    return _CAN[kind.influence] + (f" ({kind.note})" if kind.note else "")
+    return _CAN[kind.effect] + (f" ({kind.note})" if kind.note else "")
 
 
 def unread_page() -> str:
     """The page on what is not read, with the catalogue of kinds at its end."""
     rows = [
-        f"| {one.group} | {one.kind} | {_can(one)} | {_AT[one.plane]} | {_BY[one.by]} |"
+        f"| {one.group} | {one.kind} | {_can(one)} | {_AT[one.plane]} | {_BY[one.target_field]} |"
         for one in sorted(KINDS, key=lambda one: (one.group, one.kind))
     ]
     prose = UNREAD.read_text(encoding="utf-8").partition(_ROWS)[0]
@@ -49,7 +49,7 @@ def unread_page() -> str:
 
 
 def _can(kind: UnreadKind) -> str:
-    return f"{_CAN[kind.influence]} ({kind.note})" if kind.note else _CAN[kind.influence]
+    return f"{_CAN[kind.effect]} ({kind.note})" if kind.note else _CAN[kind.effect]
 
 
 def errors_page() -> str:

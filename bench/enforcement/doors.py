@@ -18,8 +18,8 @@ from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_listener import inbound_listener
 from eastgate.envoy.config.inbound_port import InboundPort
 from eastgate.envoy.config.logs import request_log
-from eastgate.envoy.config.matching import PEER_KEY
 from eastgate.envoy.config.packing import pack, serialize
+from eastgate.envoy.config.predicates import PEER_KEY
 from eastgate.envoy.config.rbac import ATTRIBUTES, REQUESTS, filter_name
 from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
 from eastgate.envoy.config.typed import filter_, message, typed

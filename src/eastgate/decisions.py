@@ -5,33 +5,40 @@ from eastgate.authority.deciding import Prepared
 from eastgate.authority.enforcement import PolicyEnforcement
 from eastgate.authority.questions import Arrival
 from eastgate.basics.public import publish
-from eastgate.cluster.unread import Callers, Met, Unconsidered, Unread, UnreadObjects
-from eastgate.cluster.unread.model import By, Influence, Plane, Reach, Side, UnreadKind
+from eastgate.cluster.unread import Callers, Unconsidered, Unread, UnreadMatch, UnreadObjects
+from eastgate.cluster.unread.model import (
+    EnforcementPlane,
+    QuestionEnd,
+    TargetField,
+    UnreadEffect,
+    UnreadKind,
+    UnreadTargets,
+)
 from eastgate.dialects.base import Condition
 from eastgate.engine.trace import LayerTrace, Missed, NearMiss, StageTrace, Trace
 
 __all__ = [
     "Arrival",
     "Audited",
-    "By",
     "Callers",
     "Condition",
-    "Influence",
+    "EnforcementPlane",
     "LayerTrace",
-    "Met",
     "Missed",
     "NearMiss",
-    "Plane",
     "PolicyEnforcement",
     "Prepared",
-    "Reach",
-    "Side",
+    "QuestionEnd",
     "StageTrace",
+    "TargetField",
     "Trace",
     "Unconsidered",
     "Unread",
+    "UnreadEffect",
     "UnreadKind",
+    "UnreadMatch",
     "UnreadObjects",
+    "UnreadTargets",
     "Would",
 ]
 

@@ -123,13 +123,10 @@ def test_what_the_gateway_cannot_do_closes_the_rule_or_the_backend(
     written: dict[str, Any], what: str, may_refuse: bool
 ) -> None:
     (problem,) = rule_of(filters=[written]).unsupported
-    assert (problem.what, problem.field) == (what, ("spec", "rules", 0, "filters", 0))
-    assert problem.may_refuse is may_refuse
+    assert (problem.what, problem.may_refuse) == (what, may_refuse)
     rule = rule_of(backendRefs=[{"name": "a", "port": 80, "filters": [written]}])
     assert rule.unsupported == ()
-    assert [(each.what, each.field) for each in rule.backends[0].unsupported] == [
-        (what, ("spec", "rules", 0, "backendRefs", 0, "filters", 0))
-    ]
+    assert [each.what for each in rule.backends[0].unsupported] == [what]
 
 
 def test_session_persistence_is_not_supported() -> None:

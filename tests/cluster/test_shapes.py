@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+import inspect
+from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -12,13 +14,13 @@ from hypothesis import strategies as st
 from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import codes
 from eastgate.cluster.examination import Examination
-from eastgate.cluster.read_gateways import GATEWAY, GRANT, route_shape
-from eastgate.cluster.read_pods import POD, controller_shape
+from eastgate.cluster.read_gateways import GATEWAY, GRANT, ROUTES
+from eastgate.cluster.read_pods import CONTROLLERS, POD
 from eastgate.cluster.secrets import SECRET
 from eastgate.cluster.slices import SLICE
-from eastgate.reading.manifests.shapes import Check, Field, Record, Text, check
+from eastgate.reading.manifests.shapes import Check, Field, ListOf, Record, Shape, Text, check
 from eastgate.reading.manifests.shapes.demands import Demand, Problem
-from eastgate.reading.manifests.shapes.fitting import fits
+from eastgate.reading.manifests.shapes.reading import MisfitError, parameter, reader
 from tests.cluster.manifests import manifest
 from tests.reading.manifests.reading import yaml_node
 
@@ -73,10 +75,10 @@ OBJECTS: dict[str, tuple[Record[None], dict[str, Any]]] = {
             "status": {"podIPs": [{"ip": "::1"}], "podIP": "127.0.0.1", "phase": "Running"},
         },
     ),
-    "Deployment": (controller_shape("Deployment"), {"metadata": METADATA, "spec": TEMPLATE}),
-    "CronJob": (controller_shape("CronJob"), {"metadata": METADATA, "spec": {"jobTemplate": {"spec": TEMPLATE}}}),
+    "Deployment": (CONTROLLERS["Deployment"][0], {"metadata": METADATA, "spec": TEMPLATE}),
+    "CronJob": (CONTROLLERS["CronJob"][0], {"metadata": METADATA, "spec": {"jobTemplate": {"spec": TEMPLATE}}}),
     "Prometheus": (
-        controller_shape("Prometheus"),
+        CONTROLLERS["Prometheus"][0],
         {"spec": {**POD_SPEC, "version": "v1", "listenLocal": False, "portName": "web", "podMetadata": METADATA}},
     ),
     "Secret": (SECRET, {"metadata": METADATA, "data": {"a": "YQ=="}, "stringData": {"b": "c"}, "type": "Opaque"}),
@@ -93,7 +95,7 @@ OBJECTS: dict[str, tuple[Record[None], dict[str, Any]]] = {
         {"spec": {"from": [{"group": "a", "kind": "b", "namespace": "c"}], "to": [{"kind": "b", "name": "c"}]}},
     ),
     "HTTPRoute": (
-        route_shape("HTTPRoute"),
+        ROUTES["HTTPRoute"][0],
         {
             "metadata": METADATA,
             "spec": {
@@ -104,7 +106,7 @@ OBJECTS: dict[str, tuple[Record[None], dict[str, Any]]] = {
         },
     ),
     "GRPCRoute": (
-        route_shape("GRPCRoute"),
+        ROUTES["GRPCRoute"][0],
         {"spec": {"parentRefs": PARENTS, "rules": [{"matches": [CALL], "backendRefs": BACKENDS}]}},
     ),
 }
@@ -145,11 +147,19 @@ def findings(shape: Record[None], data: dict[str, Any]) -> list[str]:
     return [finding.message for finding in reporter.diagnostics]
 
 
+def fits(shape: Record[None], data: dict[str, Any]) -> bool:
+    try:
+        reader(shape)(data, "shop")
+    except MisfitError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("kind", OBJECTS)
 def test_what_is_in_order_fits(kind: str) -> None:
     shape, whole = OBJECTS[kind]
     assert findings(shape, whole) == []
-    assert fits(shape)(whole)
+    assert fits(shape, whole)
 
 
 @pytest.mark.parametrize("kind", OBJECTS)
@@ -158,7 +168,43 @@ def test_what_is_in_order_fits(kind: str) -> None:
 def test_data_fits_where_nothing_is_wrong_with_it(kind: str, data: st.DataObject) -> None:
     shape, whole = OBJECTS[kind]
     mutant = data.draw(mutants(whole))
-    assert fits(shape)(mutant) == (findings(shape, mutant) == [])
+    assert fits(shape, mutant) == (findings(shape, mutant) == [])
+
+
+def records(shape: Shape[None], path: str = "") -> Iterator[tuple[str, Record[None]]]:
+    match shape:
+        case Record():
+            yield path, shape
+            for name, of in shape.fields.items():
+                yield from records(of.shape, f"{path}.{name}")
+        case ListOf():
+            yield from records(shape.item, path)
+        case _:
+            pass
+
+
+def parameters(shape: Record[None]) -> list[str]:
+    """Return what takes the fields of a record, and of those in it that make nothing by themselves."""
+    named = [(parameter(key, of), of.shape) for key, of in shape.fields.items()]
+    return [
+        name for into, of in named for name in ([into] if into is not None else parameters(cast("Record[None]", of)))
+    ]
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_what_makes_an_object_takes_all_that_is_read(kind: str) -> None:
+    for path, shape in records(OBJECTS[kind][0]):
+        taken = parameters(shape)
+        if shape.make is not None:
+            signature = inspect.signature(shape.make)
+            signature.bind_partial(**dict.fromkeys(taken))
+            left_out = {
+                name
+                for name, of in signature.parameters.items()
+                if of.default is of.empty and of.kind not in (of.VAR_KEYWORD, of.VAR_POSITIONAL)
+            }
+            required = {parameter(key, of) for key, of in shape.fields.items() if of.required or of.home}
+            assert left_out <= required, path
 
 
 def _short(text: str) -> list[Problem]:
@@ -185,4 +231,4 @@ def test_a_demand_is_the_same_of_nodes_and_of_plain_data() -> None:
 
 def test_a_rule_that_needs_positions_is_no_rule_of_plain_data() -> None:
     with pytest.raises(TypeError, match="needs positions"):
-        fits(Text(rule=lambda _node, _to: None))
+        reader(Text(rule=lambda _node, _to: None))

@@ -14,7 +14,7 @@ from eastgate.control.access_log import Observation
 from eastgate.control.deciders import Deciders
 from eastgate.control.events import Decided
 from eastgate.control.gateways import ports_of_gateway
-from eastgate.envoy.plan.gateway import plan_destinations
+from eastgate.envoy.plan.gateway_planner import plan_destinations
 from eastgate.local.event_text import EventText
 from eastgate.reports.why.proxies import explain_observation
 from tests.local.agents import AGENTS, POLICIES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from eastgate.cluster.points import Direction
-from eastgate.cluster.unread.model import By, Influence, Plane, Reach, Unread, UnreadKind
+from eastgate.cluster.unread.model import EnforcementPlane, TargetField, Unread, UnreadEffect, UnreadKind, UnreadTargets
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
 from eastgate.ir import Layer, Observe, PolicyRef
@@ -22,10 +22,12 @@ def network_objects(
         decides = {direction: any(map(_decides, engine.layers_of(policy, direction))) for direction in Direction}
         if document is not None and any(decides.values()):
             ref = policy.ref
-            kind = UnreadKind(ref.group, ref.kind, Influence.DENY, Plane.NETWORK, By.POD_SELECTOR)
+            kind = UnreadKind(
+                ref.group, ref.kind, UnreadEffect.DENY, EnforcementPlane.NETWORK, TargetField.POD_SELECTOR
+            )
             into = policy.targets if decides[Direction.INGRESS] else ()
             out = policy.targets if decides[Direction.EGRESS] else ()
-            yield Unread(kind, Reach(into, out), document)
+            yield Unread(kind, UnreadTargets(into, out), document)
 
 
 def _decides(layer: Layer) -> bool:

@@ -14,7 +14,15 @@ from eastgate.authority.examining import PolicyExamination
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import Manifest, Namespace, ObjectId, World, WorldObject, interpret, may_install
-from eastgate.cluster.unread import By, Influence, Plane, UnreadKind, UnreadObjects, unlisted_objects, unread_object
+from eastgate.cluster.unread import (
+    EnforcementPlane,
+    TargetField,
+    UnreadEffect,
+    UnreadKind,
+    UnreadObjects,
+    unlisted_objects,
+    unread_object,
+)
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Bounds, Document, ReadResult, read, read_text
@@ -221,7 +229,7 @@ class Manifests:
         return [d for d in reporter if d.span is None or (d.span.file, d.span.line, d.span.column) not in reported]
 
 
-_FAULTY = UnreadKind("", "object with errors", Influence.CHANGE, Plane.MESH, By.NAMESPACE)
+_FAULTY = UnreadKind("", "object with errors", UnreadEffect.CHANGE, EnforcementPlane.MESH, TargetField.NAMESPACE)
 
 
 def _is_left_out(document: Document) -> bool:

@@ -139,6 +139,16 @@ def _match_args(made: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(made) if field.init and not field.kw_only)
 
 
+class _Made:
+    """The default of a parameter whose value a factory makes, shown as the standard library shows it."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_MADE = _Made()
+
+
 def _frozen_init(made: Any) -> Callable[..., None]:
     """Compile `__init__` for a class whose `__setattr__` refuses: it sets the slots themselves."""
     setters = {f"set_{field.name}": getattr(made, field.name).__set__ for field in dataclasses.fields(made)}
@@ -150,7 +160,7 @@ def _init(
 ) -> Callable[..., None]:
     """Compile `__init__`."""
     fields = dataclasses.fields(made)
-    names: dict[str, object] = {"MISSING": MISSING, **setters}
+    names: dict[str, object] = {"MADE": _MADE, **setters}
     parameters: tuple[list[str], list[str]] = (["self"], ["*"])
     lines: list[str] = []
     for field in fields:
@@ -162,8 +172,8 @@ def _init(
         if not field.init:
             value = f"make_{name}()" if f"make_{name}" in names else f"default_{name}"
         elif f"make_{name}" in names:
-            parameters[field.kw_only is True].append(f"{name}=MISSING")
-            value = f"make_{name}() if {name} is MISSING else {name}"
+            parameters[field.kw_only is True].append(f"{name}=MADE")
+            value = f"make_{name}() if {name} is MADE else {name}"
         elif f"default_{name}" in names:
             parameters[field.kw_only is True].append(f"{name}=default_{name}")
         else:

@@ -1,4 +1,4 @@
-"""Read the fields of plain data that fits its shape. A null is as good as absent."""
+"""Read fields of plain data. A null is as good as absent."""
 
 from __future__ import annotations
 
@@ -16,15 +16,10 @@ def mapping(data: Data, key: str) -> Data:
     return value if isinstance(value, dict) else _NOTHING
 
 
-def entries(data: Data, key: str) -> Sequence[Data]:
-    """Return the items of a list of mappings."""
-    value = data.get(key)
-    return value if isinstance(value, list) else ()
-
-
 def mappings(data: Data, key: str) -> Sequence[Data]:
     """Return the mappings of a list whose items need not fit their shape."""
-    return [item for item in entries(data, key) if isinstance(item, dict)]
+    value = data.get(key)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else ()
 
 
 def text(data: Data, key: str) -> str | None:
@@ -43,9 +38,3 @@ def number(data: Data, key: str) -> int | None:
     """Return a whole number."""
     value = data.get(key)
     return value if isinstance(value, int) else None
-
-
-def strings(data: Data, key: str) -> dict[str, str]:
-    """Return a mapping of strings to strings, as a copy."""
-    value = data.get(key)
-    return dict(value) if isinstance(value, dict) else {}

@@ -85,10 +85,8 @@ RouteFilter: TypeAlias = HeaderModifier | Redirect | UrlRewrite | Cors | Unsuppo
 class Unsupported:
     """Something in a rule that Eastgate's gateway cannot do as it is written, which closes that rule or backend.
 
-    `field` is where it is written, below the object. `may_refuse`: a gateway that can do it may refuse requests for it,
-    so that no other answer to them is known.
+    `may_refuse`: a gateway that can do it may refuse requests for it, so that no other answer to them is known.
     """
 
     what: str
-    field: tuple[str | int, ...]
     may_refuse: bool = False

@@ -9,7 +9,7 @@ from eastgate.basics.diagnostics.spans import Span
 
 
 class Manifest(Protocol):
-    """One Kubernetes object as somebody wrote it, or as the API server sent it (then without places)."""
+    """One Kubernetes object of a file, or of the API server (then without places)."""
 
     @property
     def api_version(self) -> str:

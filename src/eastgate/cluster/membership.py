@@ -59,7 +59,7 @@ class Membership:
         self._unfile(self.services.pop(key))
 
     def lead(self, key: str, members: frozenset[str], touch: _Touch) -> None:
-        """Put these workloads behind a Service that selects none, and nobody else."""
+        """Put exactly these workloads behind a Service that selects none."""
         self._set_members(key, members, touch)
 
     def enrol(self, workload: Workload) -> None:

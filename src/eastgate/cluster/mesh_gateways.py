@@ -7,7 +7,6 @@ from dataclasses import field
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
-from eastgate.cluster.fields import Data, mapping, strings
 from eastgate.cluster.objects import Namespaced, ObjectId
 from eastgate.cluster.shapes import STRINGS, record
 
@@ -28,8 +27,3 @@ class MeshGateway(Namespaced):
     def id(self) -> ObjectId:
         """Return which object of the API this is."""
         return ObjectId(MESH_GATEWAY_GROUP, "Gateway", self.namespace, self.name)
-
-
-def read_mesh_gateway(root: Data, namespace: str, name: str, span: Span | None) -> MeshGateway:
-    """Return a Gateway of Istio."""
-    return MeshGateway(namespace, name, strings(mapping(root, "spec"), "selector"), span)

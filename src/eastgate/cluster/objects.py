@@ -15,7 +15,7 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 
 NAME_LABEL = "kubernetes.io/metadata.name"
-"""The label that Kubernetes puts on every namespace, and that nobody can change."""
+"""The label that Kubernetes puts on every namespace, and does not let anyone change."""
 
 
 def moment(value: object) -> str | None:
@@ -124,7 +124,7 @@ class Service(Namespaced):
 
     @property
     def takes_endpoints(self) -> bool:
-        """Return whether somebody else says in EndpointSlices what is behind it."""
+        """Return whether EndpointSlices, and not a selector, say which pods are behind it."""
         return not self.selector and self.type != "ExternalName"
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from eastgate.cluster.fields import Data, text
+from eastgate.cluster.fields import Data
 from eastgate.cluster.pods import ContainerPort, Pod
-from eastgate.cluster.shapes import FLAG, TEXT, AnyShape, Of
-from eastgate.reading.manifests.shapes.shape import Field
+from eastgate.cluster.shapes import FLAG, TEXT, Fields
+from eastgate.reading.manifests.shapes.shape import Anything, Field
 
 OPERATED = ("Prometheus", "Alertmanager")
 _QUEUE = (
@@ -27,10 +27,11 @@ def _is_reachable(spec: Data) -> bool:
     return spec.get("listenLocal") is not True
 
 
-OPERATED_FIELDS: dict[str, Of | AnyShape] = {
+OPERATED_FIELDS: Fields = {
     "version": TEXT,
     "listenLocal": FLAG,
-    "portName": Field(TEXT, when=_is_reachable),
+    "portName": Field(TEXT, when=_is_reachable, blank=True),
+    "thanos": Anything(),
 }
 """The fields that are read in the spec of a Prometheus or an Alertmanager, beside those in common with a pod's."""
 
@@ -51,10 +52,17 @@ def knative_pod(pod: Pod, revision: str | None) -> Pod:
     return replace(pod, labels=labels, ports=(*ports, queue, *_QUEUE))
 
 
-def operated(kind: str, pod: Pod, spec: Data) -> Pod:
+def operated(
+    kind: str,
+    pod: Pod,
+    *,
+    version: str = "",
+    port_name: str = "web",
+    listen_local: bool = False,
+    thanos: object = None,
+) -> Pod:
     """Return the pod of a Prometheus or an Alertmanager."""
     application, number = ("prometheus", 9090) if kind == "Prometheus" else ("alertmanager", 9093)
-    version = text(spec, "version")
     labels = {
         **({"app.kubernetes.io/version": version.removeprefix("v")} if version else {}),
         **pod.labels,
@@ -63,10 +71,10 @@ def operated(kind: str, pod: Pod, spec: Data) -> Pod:
         "app.kubernetes.io/instance": pod.name,
         application: pod.name,
     }
-    ports = [ContainerPort(number, text(spec, "portName") or "web")] if _is_reachable(spec) else []
+    ports = [] if listen_local else [ContainerPort(number, port_name)]
     if kind == "Prometheus":
         labels |= {"operator.prometheus.io/name": pod.name, "operator.prometheus.io/shard": "0"}
-        ports += [ContainerPort(10902, "http"), ContainerPort(10901, "grpc")] if spec.get("thanos") is not None else []
+        ports += [ContainerPort(10902, "http"), ContainerPort(10901, "grpc")] if thanos is not None else []
     else:
         ports += [ContainerPort(9094, "mesh-tcp"), ContainerPort(9094, "mesh-udp", "UDP")]
     ports.append(ContainerPort(8080, "reloader-web"))

@@ -1,4 +1,4 @@
-"""Ownership: the controllers of pods, and controllers that stand for pods that nobody declared.
+"""Ownership: the controllers of pods, and controllers in place of undeclared pods.
 
 A pod names its nearest controller only. The chain upwards (ReplicaSet to Deployment, Job to CronJob)
 goes through objects that may be missing, arrive later or go away. Pods with the same nearest

@@ -1,4 +1,4 @@
-"""Regular expressions that somebody else wrote, matched with RE2: no expression can make it take long."""
+"""Regular expressions of manifests, matched with RE2, so that no expression can take long."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from eastgate.ir.addresses import Network, parse_address, parse_network
 Networks = tuple[Network, ...]
 
 LOOPBACK: Networks = (parse_network("127.0.0.1/32"), parse_network("::1/128"))
-"""From where a pod calls itself, as long as nobody shares its loopback addresses."""
+"""The addresses from which a pod calls itself, unless it shares its loopback addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,8 @@ class AssignedAddresses:
     """An address for each workload, by key.
 
     Where workloads are placed they share one machine, and so its loopback addresses: a workload is known to itself by
-    its own address alone, and who comes from an address that is no workload's is outside of the cluster. `prove`: an
-    address proves which workload calls. Any process of the machine can take any of them, so that by default none does.
+    its own address alone, and a caller at any other address is outside of the cluster. `prove`: an address proves which
+    workload calls. Any process of the machine can take any of them, so that by default none does.
     """
 
     addresses: Mapping[str, str]

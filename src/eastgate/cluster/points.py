@@ -90,7 +90,7 @@ class NetworkEnd:
 
 @dataclass(frozen=True, slots=True)
 class UnseenHop:
-    """A part of the way between pods that no manifest has: nobody knows what the network does there."""
+    """A part of the way between pods that no manifest has: the effect of the network there is unknown."""
 
     start: str
     end: str

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, TypeVar
 
 from eastgate.basics.regexes import regex
 from eastgate.cluster import codes
-from eastgate.cluster.fields import Data, entries, mapping, mappings, number, text, texts
+from eastgate.cluster.fields import Data, mapping, mappings, number, text, texts
 from eastgate.cluster.filters import (
     Cors,
-    Header,
     HeaderModifier,
     PathModifier,
     Redirect,
@@ -19,9 +20,11 @@ from eastgate.cluster.filters import (
     UnsupportedFilter,
     UrlRewrite,
 )
-from eastgate.cluster.shapes import FLAG, PORT, TEXT, TEXTS, Of, each, record
+from eastgate.cluster.shapes import FLAG, PORT, TEXT, TEXTS, Fields, each, first_of_each, record
 from eastgate.reading.manifests.shapes.demands import Demand, Problem
-from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Text, Whole
+from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Record, Text, Whole
+
+T = TypeVar("T")
 
 _FIELDS = {
     "RequestHeaderModifier": "requestHeaderModifier",
@@ -114,8 +117,37 @@ _ORIGINS: ListOf[None] = ListOf(
     _matching(_ORIGIN.pattern, "an origin", 253, "write `*`, or an origin such as https://www.example.com")
 )
 _NAMES: ListOf[None] = ListOf(_NAME)
-_SET: ListOf[None] = each({"name": Field(_NAME, required=True), "value": Field(_VALUE, required=True)})
-_HEADERS = record({"set": _SET, "add": _SET, "remove": _NAMES})
+_FIRST = first_of_each(lambda header: str(header[0]).lower())
+_SET = each(
+    {"name": Field(_NAME, required=True), "value": Field(_VALUE, required=True)},
+    make=lambda name, value: (name, value),
+    together=_FIRST,
+)
+
+
+def _headers(type_: str) -> Record[None]:
+    return record({"set": _SET, "add": _SET, "remove": _NAMES}, make=partial(HeaderModifier, type_))
+
+
+def _path_modifier(
+    *,
+    type: str = "",  # noqa: A002 - the name in a manifest
+    replace_full_path: str = "",
+    replace_prefix_match: str = "",
+) -> PathModifier | None:
+    match type:
+        case "ReplaceFullPath":
+            return PathModifier(replace_full_path or "/")
+        case "ReplacePrefixMatch":
+            return PathModifier(replace_prefix_match, prefix=True)
+        case _:
+            return None
+
+
+def _filter(type: str, **written: RouteFilter) -> RouteFilter:  # noqa: A002
+    return next((of for of in written.values() if of.type == type), UnsupportedFilter(type))
+
+
 _PATH = record(
     {
         "type": Field(Choice(("ReplaceFullPath", "ReplacePrefixMatch")), required=True),
@@ -123,43 +155,43 @@ _PATH = record(
         "replacePrefixMatch": TEXT,
     },
     Demand(_path_modifier_problems),
+    make=_path_modifier,
 )
-_TYPE: Of = Field(TEXT, required=True)
-_OTHERS: dict[str, Of] = {field: Field(record({})) for field in ("requestMirror", "externalAuth", "extensionRef")}
-GRPC_FILTERS = each(
-    {"type": _TYPE, "requestHeaderModifier": _HEADERS, "responseHeaderModifier": _HEADERS, **_OTHERS},
-    Demand(_union_problems),
-)
-FILTERS = each(
+_MODIFIERS: Fields = {
+    "type": Field(TEXT, required=True),
+    "requestHeaderModifier": _headers(HeaderModifier.REQUEST),
+    "responseHeaderModifier": _headers(HeaderModifier.RESPONSE),
+}
+_OTHERS = dict.fromkeys(("requestMirror", "externalAuth", "extensionRef"), record({}))
+_REDIRECT = record(
     {
-        "type": _TYPE,
-        "requestHeaderModifier": _HEADERS,
-        "responseHeaderModifier": _HEADERS,
-        "requestRedirect": record(
-            {
-                "scheme": Choice(("http", "https")),
-                "hostname": _HOSTNAME,
-                "path": _PATH,
-                "port": PORT,
-                "statusCode": Whole(100, 999, codes.BAD_VALUE),
-            },
-            Demand(_redirect_problems),
-        ),
-        "urlRewrite": record({"hostname": _HOSTNAME, "path": _PATH}),
-        "cors": record(
-            {
-                "allowOrigins": _ORIGINS,
-                "allowCredentials": FLAG,
-                "allowMethods": TEXTS,
-                "allowHeaders": _NAMES,
-                "exposeHeaders": _NAMES,
-                "maxAge": Whole(1, 2**31 - 1, codes.BAD_VALUE),
-            },
-            Demand(_cors_problems),
-        ),
-        **_OTHERS,
+        "scheme": Choice(("http", "https")),
+        "hostname": _HOSTNAME,
+        "path": _PATH,
+        "port": PORT,
+        "statusCode": Field(Whole(100, 999, codes.BAD_VALUE), into="status"),
     },
+    Demand(_redirect_problems),
+    make=Redirect,
+)
+_CORS = record(
+    {
+        "allowOrigins": _ORIGINS,
+        "allowCredentials": FLAG,
+        "allowMethods": TEXTS,
+        "allowHeaders": _NAMES,
+        "exposeHeaders": _NAMES,
+        "maxAge": Whole(1, 2**31 - 1, codes.BAD_VALUE),
+    },
+    Demand(_cors_problems),
+    make=Cors,
+)
+_REWRITE = record({"hostname": _HOSTNAME, "path": _PATH}, make=UrlRewrite)
+GRPC_FILTERS = each({**_MODIFIERS, **_OTHERS}, Demand(_union_problems), make=_filter)
+FILTERS = each(
+    {**_MODIFIERS, "requestRedirect": _REDIRECT, "urlRewrite": _REWRITE, "cors": _CORS, **_OTHERS},
     Demand(_union_problems),
+    make=_filter,
 )
 
 
@@ -183,91 +215,29 @@ def replaces_prefix(holder: Data) -> bool:
     )
 
 
-# Meaning
+def supported(
+    make: Callable[..., T], *, filters: tuple[RouteFilter, ...] = (), session_persistence: bool = False, **fields: Any
+) -> T:
+    """Return a rule or a backend that knows what of it Eastgate's gateway cannot do."""
+    unsupported = list(_unsupported(filters))
+    if session_persistence:
+        unsupported.append(Unsupported("sessionPersistence"))
+    return make(filters=filters, unsupported=tuple(unsupported), **fields)
 
 
-def read_filters(holder: Data, *, grpc: bool = False) -> tuple[RouteFilter, ...]:
-    """Return the filters of a rule or a backend, in order."""
-    return tuple(_filter(of, grpc=grpc) for of in entries(holder, "filters"))
-
-
-def _filter(of: Data, *, grpc: bool) -> RouteFilter:
-    type_ = text(of, "type") or ""
-    if type_ in (HeaderModifier.REQUEST, HeaderModifier.RESPONSE):
-        return _header_modifier(type_, mapping(of, _FIELDS[type_]))
-    if grpc:
-        return UnsupportedFilter(type_)
-    match type_:
-        case Redirect.type:
-            return _redirect(mapping(of, "requestRedirect"))
-        case UrlRewrite.type:
-            rewrite = mapping(of, "urlRewrite")
-            return UrlRewrite(text(rewrite, "hostname"), _path_modifier(mapping(rewrite, "path")))
-        case Cors.type:
-            return _cors(mapping(of, "cors"))
-        case _:
-            return UnsupportedFilter(type_)
-
-
-def _header_modifier(type_: str, written: Data) -> HeaderModifier:
-    return HeaderModifier(type_, _headers(written, "set"), _headers(written, "add"), texts(written, "remove"))
-
-
-def _headers(written: Data, key: str) -> tuple[Header, ...]:
-    """Return headers, of each name the first: to Gateway API no other counts."""
-    first: dict[str, Header] = {}
-    for header in entries(written, key):
-        name = text(header, "name") or ""
-        first.setdefault(name.lower(), (name, text(header, "value") or ""))
-    return tuple(first.values())
-
-
-def _path_modifier(path: Data) -> PathModifier | None:
-    match text(path, "type"):
-        case "ReplaceFullPath":
-            return PathModifier(text(path, "replaceFullPath") or "/")
-        case "ReplacePrefixMatch":
-            return PathModifier(text(path, "replacePrefixMatch") or "", prefix=True)
-        case _:
-            return None
-
-
-def _redirect(redirect: Data) -> Redirect:
-    return Redirect(
-        scheme=text(redirect, "scheme"),
-        hostname=text(redirect, "hostname"),
-        path=_path_modifier(mapping(redirect, "path")),
-        port=number(redirect, "port"),
-        status=number(redirect, "statusCode") or 302,
-    )
-
-
-def _cors(cors: Data) -> Cors:
-    return Cors(
-        allow_origins=texts(cors, "allowOrigins"),
-        allow_credentials=cors.get("allowCredentials") is True,
-        allow_methods=texts(cors, "allowMethods"),
-        allow_headers=texts(cors, "allowHeaders"),
-        expose_headers=texts(cors, "exposeHeaders"),
-        max_age=number(cors, "maxAge") or 5,
-    )
-
-
-def unsupported_filters(filters: Iterable[RouteFilter], at: tuple[str | int, ...]) -> Iterator[Unsupported]:
-    """Yield what Eastgate's gateway cannot do of some filters, which are written at `at`."""
-    for number_, of in enumerate(filters):
-        field = (*at, "filters", number_)
+def _unsupported(filters: Iterable[RouteFilter]) -> Iterator[Unsupported]:
+    for of in filters:
         match of:
             case UnsupportedFilter(type_):
-                yield Unsupported(f"filter {type_}", field, may_refuse=type_ != "RequestMirror")
+                yield Unsupported(f"filter {type_}", may_refuse=type_ != "RequestMirror")
             case HeaderModifier():
                 names = [*(name for name, _ in (*of.set, *of.add)), *of.remove]
                 for name in names:
                     if name.lower() in _FRAMING or name.lower().startswith(_OWN_HEADERS):
-                        yield Unsupported(f"{of.type} of the header {name}", field)
+                        yield Unsupported(f"{of.type} of the header {name}")
             case Redirect(path=PathModifier() as path) | UrlRewrite(path=PathModifier() as path):
                 if not _is_path(path):
-                    yield Unsupported(f"{of.type} to the path {path.value}", field)
+                    yield Unsupported(f"{of.type} to the path {path.value}")
             case _:
                 pass
 

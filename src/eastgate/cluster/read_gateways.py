@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from eastgate.basics.diagnostics import did_you_mean
-from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.regexes import regex
 from eastgate.cluster import codes
-from eastgate.cluster.fields import Data, entries, mapping, number, strings, text, texts
+from eastgate.cluster.fields import Data, mapping, text
 from eastgate.cluster.gateways import (
     GATEWAY_GROUP,
     AllowedRoutes,
@@ -19,24 +21,18 @@ from eastgate.cluster.gateways import (
     Listener,
     ListenerTls,
     ParentRef,
-    ReferenceGrant,
     Route,
     RoutesFrom,
     TlsMode,
     TlsReference,
 )
 from eastgate.cluster.objects import moment
-from eastgate.cluster.read_routes import (
-    GRPC_RULES,
-    RULES,
-    STREAM_RULES,
-    read_grpc_rules,
-    read_rules,
-    read_stream_rules,
-)
-from eastgate.cluster.shapes import PORT, STRINGS, TEXT, TEXTS, AnyShape, Of, each, record
+from eastgate.cluster.read_routes import GRPC_RULES, RULES, STREAM_RULES
+from eastgate.cluster.routes import RouteRule
+from eastgate.cluster.shapes import HOME, PORT, STRINGS, TEXT, TEXTS, Fields, Of, each, given, record
 from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.reading import reader
 from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Record, Text
 
 _HOSTNAME = regex(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -107,194 +103,132 @@ def _is_selected(namespaces: Data) -> bool:
     return namespaces.get("from") == RoutesFrom.SELECTOR
 
 
+def _requirement(*, key: str, operator: Operator, values: tuple[str, ...] = ()) -> Requirement:
+    return Requirement(key, operator, frozenset(values))
+
+
+def _selector(
+    *, match_labels: Mapping[str, str] | None = None, match_expressions: tuple[Requirement, ...] = ()
+) -> Selector:
+    return Selector.of(match_labels, match_expressions)
+
+
 _REQUIREMENT = each(
     {"key": _REQUIRED, "operator": Field(Choice(tuple(Operator)), required=True), "values": TEXTS},
     Demand(_requirement_problems),
+    make=_requirement,
 )
-_SELECTOR = record({"matchExpressions": _REQUIREMENT, "matchLabels": STRINGS}, Demand(_selector_problems))
+_SELECTOR = record(
+    {"matchExpressions": _REQUIREMENT, "matchLabels": STRINGS}, Demand(_selector_problems), make=_selector
+)
 _NAMESPACES = record(
-    {"from": Choice(tuple(RoutesFrom)), "selector": Field(_SELECTOR, required=True, when=_is_selected)}
-)
-_TLS_REFERENCES = each({"group": TEXT, "kind": TEXT, "namespace": TEXT, "name": _REQUIRED})
-_TLS = record(
-    {"mode": Choice(tuple(TlsMode)), "certificateRefs": _TLS_REFERENCES, "options": STRINGS},
-    Demand(_certificate_problems),
-)
-_CLIENTS = record(
     {
-        "validation": record(
-            {
-                "caCertificateRefs": Field(_TLS_REFERENCES, required=True),
-                "mode": Choice(("AllowValidOnly", "AllowInsecureFallback")),
-            }
-        )
+        "from": Field(Choice(tuple(RoutesFrom)), into="namespaces"),
+        "selector": Field(_SELECTOR, required=True, when=_is_selected),
     }
 )
+# The empty group is the core group; only an absent one means Gateway API.
+_KINDS = each({"group": TEXT, "kind": _REQUIRED}, make=lambda kind, group=GATEWAY_GROUP: (group, kind))
+_TLS_REFERENCES = each({"group": TEXT, "kind": given(TEXT), "namespace": HOME, "name": _REQUIRED}, make=TlsReference)
+_TLS = record(
+    {
+        "mode": Choice(tuple(TlsMode)),
+        "certificateRefs": Field(_TLS_REFERENCES, into="certificates"),
+        "options": STRINGS,
+    },
+    Demand(_certificate_problems),
+    make=ListenerTls,
+)
+
+
+def _client_validation(*, ca_certificate_refs: tuple[TlsReference, ...], mode: str = "") -> ClientValidation:
+    return ClientValidation(ca_certificate_refs, mode == "AllowInsecureFallback")
+
+
+_VALIDATION = record(
+    {
+        "caCertificateRefs": Field(_TLS_REFERENCES, required=True),
+        "mode": Choice(("AllowValidOnly", "AllowInsecureFallback")),
+    },
+    make=_client_validation,
+)
+_CLIENTS = record({"validation": _VALIDATION}, make=lambda validation=None: validation)
 _LISTENER = each(
     {
         "name": _REQUIRED,
         "port": Field(PORT, required=True),
         "protocol": _REQUIRED,
-        "hostname": Text("a hostname", Demand(_listener_problems)),
-        "allowedRoutes": record({"namespaces": _NAMESPACES, "kinds": each({"group": TEXT, "kind": _REQUIRED})}),
+        "hostname": given(Text("a hostname", Demand(_listener_problems))),
+        "allowedRoutes": record({"namespaces": _NAMESPACES, "kinds": _KINDS}, make=AllowedRoutes),
         "tls": _TLS,
     },
     Demand(_tls_problems),
+    make=Listener,
 )
-_GATEWAY_TLS = record(
-    {
-        "frontend": record(
-            {"default": _CLIENTS, "perPort": each({"port": Field(PORT, required=True), "tls": _CLIENTS})},
-        )
-    }
-)
+_PER_PORT = each({"port": Field(PORT, required=True), "tls": _CLIENTS}, make=lambda port, tls=None: (port, tls))
+_GATEWAY_TLS = record({"frontend": record({"default": _CLIENTS, "perPort": _PER_PORT})})
 GATEWAY = record(
     {
-        "spec": record({"listeners": _LISTENER, "gatewayClassName": TEXT, "tls": _GATEWAY_TLS}),
+        "spec": record(
+            {"listeners": _LISTENER, "gatewayClassName": Field(TEXT, into="gateway_class"), "tls": _GATEWAY_TLS}
+        ),
         "metadata": record({"labels": STRINGS}),
     }
 )
-_PARENTS = each({"group": TEXT, "namespace": TEXT, "name": _REQUIRED, "kind": TEXT, "sectionName": TEXT, "port": PORT})
-_RULES: dict[str, ListOf[None]] = {"HTTPRoute": RULES, "GRPCRoute": GRPC_RULES}
-GRANT = record(
+PARENTS = each(
     {
-        "spec": record(
-            {
-                "from": each({"group": TEXT, "kind": _REQUIRED, "namespace": _REQUIRED}),
-                "to": each({"group": TEXT, "kind": _REQUIRED, "name": TEXT}),
-            }
-        )
-    }
+        "group": TEXT,
+        "namespace": HOME,
+        "name": _REQUIRED,
+        "kind": given(TEXT),
+        "sectionName": given(TEXT),
+        "port": PORT,
+    },
+    make=ParentRef,
+)
+_ORIGINS = each({"group": TEXT, "kind": _REQUIRED, "namespace": _REQUIRED}, make=partial(GrantFrom, group=""))
+_DESTINATIONS = each({"group": TEXT, "kind": _REQUIRED, "name": TEXT}, make=partial(GrantTo, group=""))
+GRANT = record(
+    {"spec": record({"from": Field(_ORIGINS, into="origins"), "to": Field(_DESTINATIONS, into="destinations")})}
 )
 
 
-def route_shape(kind: str) -> Record[None]:
-    """Return the shape of a kind of route."""
-    spec: dict[str, Of | AnyShape] = {
+def make_gateway(
+    *,
+    listeners: tuple[Listener, ...] = (),
+    default: ClientValidation | None = None,
+    per_port: tuple[tuple[int, ClientValidation | None], ...] = (),
+    **fields: Any,
+) -> Gateway:
+    """Return a Gateway. Client validation of a port replaces the default; the first of a port counts."""
+    validations = dict(reversed(per_port))
+    return Gateway(
+        listeners=tuple(
+            replace(of, tls=replace(of.tls, client_validation=validations.get(of.port, default))) if of.tls else of
+            for of in listeners
+        ),
+        **fields,
+    )
+
+
+def _route(kind: str, of_rules: ListOf[None], into: str, **defaults: Any) -> tuple[Record[None], Callable[..., Route]]:
+    spec: Fields = {
         "hostnames": ListOf(Text("a hostname", Demand(_hostname_problems))),
-        "parentRefs": _PARENTS,
-        "rules": _RULES.get(kind, STREAM_RULES),
+        "parentRefs": Field(PARENTS, into="parents"),
+        "rules": Field(of_rules, into=into),
     }
-    return record({"spec": record(spec), "metadata": record({"creationTimestamp": TEXT})})
+    created: Of = Field(Text(make=moment), into="created")
+    shape = record({"spec": record(spec), "metadata": record({"creationTimestamp": created})})
+    return shape, partial(Route, kind=kind, **defaults)
 
 
-# Meaning
+ROUTES: Mapping[str, tuple[Record[None], Callable[..., Route]]] = {
+    # The API server fills in a rule for everything, which leads nowhere.
+    "HTTPRoute": _route("HTTPRoute", RULES, "rules", rules=(RouteRule(),)),
+    "GRPCRoute": _route("GRPCRoute", GRPC_RULES, "grpc_rules"),
+    **{kind: _route(kind, STREAM_RULES, "stream_rules") for kind in ("TCPRoute", "TLSRoute")},
+}
+"""The shapes of the kinds of routes, and what makes their objects."""
 
-
-def read_gateway(root: Data, namespace: str, name: str, span: Span | None) -> Gateway:
-    """Return a Gateway."""
-    spec = mapping(root, "spec")
-    listeners = tuple(
-        Listener(
-            name=text(listener, "name") or "",
-            port=number(listener, "port") or 0,
-            protocol=text(listener, "protocol") or "",
-            hostname=text(listener, "hostname") or None,
-            allowed_routes=_allowed_routes(mapping(listener, "allowedRoutes")),
-            tls=_tls(listener, namespace, mapping(mapping(spec, "tls"), "frontend")),
-        )
-        for listener in entries(spec, "listeners")
-    )
-    labels = strings(mapping(root, "metadata"), "labels")
-    return Gateway(namespace, name, listeners, text(spec, "gatewayClassName") or "", labels, span)
-
-
-def _tls(listener: Data, namespace: str, frontend: Data) -> ListenerTls | None:
-    if listener.get("tls") is None:
-        return None
-    tls = mapping(listener, "tls")
-    return ListenerTls(
-        mode=TlsMode(text(tls, "mode") or TlsMode.TERMINATE),
-        certificates=_tls_references(tls, "certificateRefs", namespace),
-        options=strings(tls, "options"),
-        client_validation=_client_validation(frontend, number(listener, "port"), namespace),
-    )
-
-
-def _client_validation(frontend: Data, port: int | None, namespace: str) -> ClientValidation | None:
-    """Return how the certificates of clients are looked at on a port. What is said of the port is all that counts."""
-    of_port = [mapping(entry, "tls") for entry in entries(frontend, "perPort") if number(entry, "port") == port]
-    clients = of_port[0] if of_port else mapping(frontend, "default")
-    if clients.get("validation") is None:
-        return None
-    validation = mapping(clients, "validation")
-    return ClientValidation(
-        _tls_references(validation, "caCertificateRefs", namespace), validation.get("mode") == "AllowInsecureFallback"
-    )
-
-
-def _tls_references(data: Data, key: str, namespace: str) -> tuple[TlsReference, ...]:
-    return tuple(
-        TlsReference(
-            namespace=text(reference, "namespace") or namespace,
-            name=text(reference, "name") or "",
-            group=text(reference, "group") or "",
-            kind=text(reference, "kind") or "Secret",
-        )
-        for reference in entries(data, key)
-    )
-
-
-def _allowed_routes(allowed: Data) -> AllowedRoutes:
-    namespaces = mapping(allowed, "namespaces")
-    origin = RoutesFrom(text(namespaces, "from") or RoutesFrom.SAME)
-    selector = _selector(mapping(namespaces, "selector")) if origin is RoutesFrom.SELECTOR else None
-    kinds = tuple((_group(kind), text(kind, "kind") or "") for kind in entries(allowed, "kinds"))
-    return AllowedRoutes(origin, selector, kinds)
-
-
-def _selector(selector: Data) -> Selector:
-    requirements = [
-        Requirement(text(term, "key") or "", Operator(text(term, "operator") or ""), frozenset(texts(term, "values")))
-        for term in entries(selector, "matchExpressions")
-    ]
-    return Selector.of(strings(selector, "matchLabels"), requirements)
-
-
-def _group(reference: Data) -> str:
-    """Return the group of a reference. The empty group is the core group; only an absent one means Gateway API."""
-    group = text(reference, "group")
-    return GATEWAY_GROUP if group is None else group
-
-
-def read_route(kind: str, root: Data, namespace: str, name: str, span: Span | None) -> Route:
-    """Return a route of any kind."""
-    spec = mapping(root, "spec")
-    return Route(
-        kind=kind,
-        namespace=namespace,
-        name=name,
-        hostnames=texts(spec, "hostnames"),
-        parents=tuple(read_parent(parent, namespace) for parent in entries(spec, "parentRefs")),
-        rules=read_rules(spec, namespace) if kind == "HTTPRoute" else (),
-        grpc_rules=read_grpc_rules(spec, namespace) if kind == "GRPCRoute" else (),
-        stream_rules=read_stream_rules(spec, namespace) if kind in ("TCPRoute", "TLSRoute") else (),
-        created=moment(mapping(root, "metadata").get("creationTimestamp")),
-        span=span,
-    )
-
-
-def read_parent(parent: Data, own_namespace: str) -> ParentRef:
-    """Return the parent of a route."""
-    return ParentRef(
-        namespace=text(parent, "namespace") or own_namespace,
-        name=text(parent, "name") or "",
-        group=_group(parent),
-        kind=text(parent, "kind") or "Gateway",
-        section_name=text(parent, "sectionName") or None,
-        port=number(parent, "port"),
-    )
-
-
-def read_grant(root: Data, namespace: str, name: str, span: Span | None) -> ReferenceGrant:
-    """Return a ReferenceGrant."""
-    spec = mapping(root, "spec")
-    origins = tuple(
-        GrantFrom(text(origin, "group") or "", text(origin, "kind") or "", text(origin, "namespace") or "")
-        for origin in entries(spec, "from")
-    )
-    destinations = tuple(
-        GrantTo(text(destination, "group") or "", text(destination, "kind") or "", text(destination, "name"))
-        for destination in entries(spec, "to")
-    )
-    return ReferenceGrant(namespace, name, origins, destinations, span)
+read_parent: Callable[[object, str], ParentRef] = reader(PARENTS.item, checked=False)
+"""Returns the parent of a route of this namespace, as the API server has it."""

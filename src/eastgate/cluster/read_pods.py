@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import codes
-from eastgate.cluster.fields import Data, entries, mapping, strings, text
+from eastgate.cluster.fields import Data, text
 from eastgate.cluster.kinds import canonical_group, group_of, world_kind
 from eastgate.cluster.names import dns_subdomain_problem
 from eastgate.cluster.operated import OPERATED, OPERATED_FIELDS, knative_pod, operated
-from eastgate.cluster.pods import Controller, Owner, Pod
-from eastgate.cluster.read_containers import containers, read_containers
-from eastgate.cluster.shapes import ADDRESS, FLAG, STRINGS, TEXT, AnyShape, Of, each, record, usual_address
+from eastgate.cluster.pods import CONTROLLER_KINDS, Controller, Owner, Pod
+from eastgate.cluster.read_containers import Container, containers, of_containers
+from eastgate.cluster.shapes import ADDRESS, FLAG, STRINGS, TEXT, Fields, Of, each, given, record
 from eastgate.reading.manifests.shapes.demands import Demand, Problem
 from eastgate.reading.manifests.shapes.shape import Field, Record, Text
 
@@ -42,31 +44,60 @@ def _controls(reference: Data) -> bool:
 _ACCOUNT: Text[None] = Text("a name", Demand(_account_problems))
 
 
-def _pod_spec(*, probed: bool = True) -> dict[str, Of | AnyShape]:
+def _pod_spec(*, probed: bool = True) -> Fields:
     return {
-        "serviceAccountName": _ACCOUNT,
-        "serviceAccount": Field(_ACCOUNT, when=_lacks_account),  # which the other has replaced
+        "serviceAccountName": given(_ACCOUNT, "service_account"),
+        # which the other has replaced
+        "serviceAccount": Field(_ACCOUNT, when=_lacks_account, into="service_account", blank=True),
         "hostNetwork": FLAG,
         **containers(probed=probed),
     }
 
 
-_LABELS: dict[str, AnyShape] = {"labels": STRINGS, "annotations": STRINGS}
-_OWNERS = each(
-    {
-        "controller": FLAG,
-        "apiVersion": Field(TEXT, when=_controls),
-        "kind": Field(TEXT, required=True, when=_controls),
-        "name": Field(TEXT, required=True, when=_controls),
-    }
+def _owner(
+    *, controller: bool = False, api_version: str = "", kind: str = "", name: str = "", **_: object
+) -> Owner | None:
+    """Return an owner if it controls the object."""
+    return Owner(_owner_kind(api_version, kind), name) if controller else None
+
+
+def _owner_kind(api_version: str, kind: str) -> str:
+    group = group_of(api_version)
+    # Other groups have a StatefulSet or Job of their own, which must not pass for Kubernetes' one.
+    home = canonical_group(group, kind) if group else None
+    return kind if not group else world_kind(home, kind) if home is not None else f"{kind}.{group}"
+
+
+def _last(owners: tuple[Owner | None, ...]) -> Owner | None:
+    """Return the owner that controls an object, of which there is at most one."""
+    return next((owner for owner in reversed(owners) if owner is not None), None)
+
+
+def _is_unready(type: str = "", status: str = "") -> bool:  # noqa: A002 - the names in a manifest
+    return (type, status) == ("Ready", "False")
+
+
+_LABELS: Fields = {"labels": STRINGS, "annotations": STRINGS}
+_OWNERS: Of = Field(
+    each(
+        {
+            "controller": FLAG,
+            "apiVersion": Field(TEXT, when=_controls),
+            "kind": Field(TEXT, required=True, when=_controls),
+            "name": Field(TEXT, required=True, when=_controls),
+        },
+        make=_owner,
+        together=_last,
+    ),
+    into="owner",
 )
 _STATUS = record(
     {
-        "podIPs": each({"ip": ADDRESS}),
+        "podIPs": each({"ip": ADDRESS}, make=lambda ip=None: ip),
         "podIP": Field(ADDRESS, when=_lacks_addresses),
         "hostIP": ADDRESS,
         "phase": TEXT,
-        "conditions": each({"type": TEXT, "status": TEXT}),
+        "conditions": Field(each({"type": TEXT, "status": TEXT}, make=_is_unready, together=any), into="is_unready"),
     }
 )
 POD = record(
@@ -82,131 +113,67 @@ def _makes_pods(spec: Record[None]) -> Record[None]:
     return record({"spec": Field(spec, implied=True), "metadata": record({"ownerReferences": _OWNERS})})
 
 
-def _templated(metadata: dict[str, AnyShape], *, probed: bool = True) -> Record[None]:
-    template = record({"metadata": record(_LABELS | metadata), "spec": record(_pod_spec(probed=probed))})
+def _templated(metadata: Fields, *, probed: bool = True) -> Record[None]:
+    template = record({"metadata": record({**_LABELS, **metadata}), "spec": record(_pod_spec(probed=probed))})
     return record({"template": Field(template, required=True)})
 
 
 _CONTROLLER = _makes_pods(_templated({}))
 _JOB = Field(record({"spec": Field(_templated({}), implied=True)}), implied=True)
-_SHAPES = {
-    "CronJob": _makes_pods(record({"jobTemplate": _JOB})),
-    "KnativeService": _makes_pods(_templated({"name": TEXT}, probed=False)),  # whose proxy asks the container itself
-    **dict.fromkeys(OPERATED, _makes_pods(record({"podMetadata": record(_LABELS), **_pod_spec(), **OPERATED_FIELDS}))),
-}
-
-
-def controller_shape(kind: str) -> Record[None]:
-    """Return the shape of a kind that makes pods."""
-    return _SHAPES.get(kind, _CONTROLLER)
+# Knative's proxy asks the container itself.
+_KNATIVE = _makes_pods(_templated({"name": Field(TEXT, into="revision")}, probed=False))
+_OPERATED = _makes_pods(record({"podMetadata": record(_LABELS), **_pod_spec(), **OPERATED_FIELDS}))
 
 
 # Meaning
 
 
-def read_pod(root: Data, namespace: str, name: str, span: Span | None) -> Pod:
-    """Return a Pod."""
-    metadata, spec, status = mapping(root, "metadata"), mapping(root, "spec"), mapping(root, "status")
-    return _pod(
-        metadata,
-        spec,
-        namespace,
-        name,
-        span,
-        # The address of a pod on the host's network is the node's: it does not tell pods apart.
-        ips=() if spec.get("hostNetwork") else _ips(status),
-        owner=_owner(metadata),
-        finished=status.get("phase") in ("Succeeded", "Failed"),
-        host_ip=next(iter(read_addresses([text(status, "hostIP")])), None),
-        uid=text(metadata, "uid") or "",
-        ready=_is_ready(metadata, status),
-    )
-
-
-def read_controller(kind: str, root: Data, namespace: str, name: str, span: Span | None) -> Controller:
-    """Return a Deployment, or another kind that makes pods from a template."""
-    holder, owner = mapping(root, "spec"), _owner(mapping(root, "metadata"))
-    if kind in OPERATED:
-        pod = _pod(mapping(holder, "podMetadata"), holder, namespace, name, span)
-        return Controller(kind, operated(kind, pod, holder), owner, span)
-    if kind == "CronJob":
-        holder = mapping(mapping(holder, "jobTemplate"), "spec")
-    template = mapping(holder, "template")
-    metadata, probed = mapping(template, "metadata"), kind != "KnativeService"
-    pod = _pod(metadata, mapping(template, "spec"), namespace, name, span, probed=probed)
-    if kind == "KnativeService":
-        pod = knative_pod(pod, text(metadata, "name"))
-    return Controller(kind, pod, owner, span)
-
-
-def _pod(
-    metadata: Data,
-    spec: Data,
-    namespace: str,
-    name: str,
-    span: Span | None,
+def make_pod(
     *,
-    probed: bool = True,
-    ips: tuple[str, ...] = (),
-    owner: Owner | None = None,
-    finished: bool = False,
-    host_ip: str | None = None,
-    uid: str = "",
-    ready: bool = True,
+    containers: tuple[Container, ...] = (),
+    init_containers: tuple[Container, ...] = (),
+    host_network: bool = False,
+    pod_ips: tuple[str | None, ...] = (),
+    pod_ip: str | None = None,
+    phase: str = "",
+    is_unready: bool = False,
+    deletion_timestamp: str = "",
+    **fields: Any,
 ) -> Pod:
-    declared = read_containers(spec, probed=probed)
+    """Return a Pod, declared or of a template. Manifests that people write do not tell that it is ready, and it is."""
     return Pod(
-        namespace=namespace,
-        name=name,
-        labels=strings(metadata, "labels"),
-        annotations=strings(metadata, "annotations"),
-        service_account=text(spec, "serviceAccountName") or text(spec, "serviceAccount") or "default",
-        ports=declared.ports,
-        ips=ips,
-        owner=owner,
-        finished=finished,
-        init_ports=declared.init_ports,
-        probes=declared.probes,
-        host_network=spec.get("hostNetwork") is True,
-        host_ip=host_ip,
-        uid=uid,
-        ready=ready,
-        mesh_proxies=declared.mesh_proxies,
-        span=span,
+        host_network=host_network,
+        # The address of a pod on the host's network is the node's: it does not tell pods apart.
+        ips=() if host_network else tuple(filter(None, (*pod_ips, pod_ip))),
+        finished=phase in ("Succeeded", "Failed"),
+        ready=not is_unready and not deletion_timestamp,
+        **of_containers(containers, init_containers),
+        **fields,
     )
 
 
-def _is_ready(metadata: Data, status: Data) -> bool:
-    """Return whether a pod takes requests. Manifests that people write do not tell, and their pods do."""
-    unready = any(
-        (text(condition, "type"), text(condition, "status")) == ("Ready", "False")
-        for condition in entries(status, "conditions")
-    )
-    return not unready and not text(metadata, "deletionTimestamp")
+def _controller(kind: str, pod: Callable[..., Pod] = make_pod) -> Callable[..., Controller]:
+    """Return what makes a controller of the fields of its pod."""
+
+    def make(*, owner: Owner | None = None, span: Span | None = None, **fields: Any) -> Controller:
+        return Controller(kind, pod(span=span, **fields), owner, span)
+
+    return make
 
 
-def _owner(metadata: Data) -> Owner | None:
-    """Return the owner that controls an object, of which there is at most one."""
-    owner: Owner | None = None
-    for reference in entries(metadata, "ownerReferences"):
-        if reference.get("controller"):
-            group = group_of(text(reference, "apiVersion") or "")
-            kind, name = text(reference, "kind") or "", text(reference, "name") or ""
-            # Other groups have a StatefulSet or Job of their own, which must not pass for Kubernetes' one.
-            home = canonical_group(group, kind) if group else None
-            own = kind if not group else world_kind(home, kind) if home is not None else f"{kind}.{group}"
-            owner = Owner(own, name)
-    return owner
+def _knative(*, revision: str | None = None, **fields: Any) -> Pod:
+    return knative_pod(make_pod(**fields), revision)
 
 
-def _ips(status: Data) -> tuple[str, ...]:
-    """Return `podIPs`, of which `podIP` is the first; old objects have only the latter."""
-    several = entries(status, "podIPs")
-    return (
-        read_addresses(text(entry, "ip") for entry in several) if several else read_addresses([text(status, "podIP")])
-    )
+def _operated(kind: str, **fields: Any) -> Pod:
+    own = {name: fields.pop(name) for name in ("version", "port_name", "listen_local", "thanos") if name in fields}
+    return operated(kind, make_pod(**fields), **own)
 
 
-def read_addresses(addresses: Iterable[str | None]) -> tuple[str, ...]:
-    """Return IP addresses in their usual spelling."""
-    return tuple(usual for address in addresses if address and (usual := usual_address(address)) is not None)
+CONTROLLERS: Mapping[str, tuple[Record[None], Callable[..., Controller]]] = {
+    **{kind: (_CONTROLLER, _controller(kind)) for kind in CONTROLLER_KINDS},
+    "CronJob": (_makes_pods(record({"jobTemplate": _JOB})), _controller("CronJob")),
+    "KnativeService": (_KNATIVE, _controller("KnativeService", _knative)),
+    **{kind: (_OPERATED, _controller(kind, partial(_operated, kind))) for kind in OPERATED},
+}
+"""The shapes of the kinds that make pods, and what makes their objects."""

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
 
 from eastgate.basics.regexes import regex
 from eastgate.cluster import codes
-from eastgate.cluster.fields import Data, entries, mapping, mappings, number, text
-from eastgate.cluster.filters import Unsupported
+from eastgate.cluster.fields import Data, mapping, mappings, text
 from eastgate.cluster.patterns import pattern_problem
-from eastgate.cluster.read_filters import (
-    FILTERS,
-    GRPC_FILTERS,
-    filter_problems,
-    read_filters,
-    replaces_prefix,
-    unsupported_filters,
-)
+from eastgate.cluster.read_filters import FILTERS, GRPC_FILTERS, filter_problems, replaces_prefix, supported
 from eastgate.cluster.routes import (
     GrpcMatch,
     GrpcRule,
@@ -30,7 +24,7 @@ from eastgate.cluster.routes import (
     Timeouts,
     ValueMatch,
 )
-from eastgate.cluster.shapes import PORT, TEXT, AnyShape, Of, each, record
+from eastgate.cluster.shapes import HOME, PORT, TEXT, Fields, Of, each, first_of_each, given, record
 from eastgate.ir.paths import comparable_path, control_character, path_problem
 from eastgate.reading.manifests.shapes.demands import Demand, Problem
 from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Text, Whole
@@ -91,6 +85,10 @@ def _path_problem(value: str) -> tuple[str, str] | None:
     return path_problem(value, letters=True)
 
 
+def _is_regex(match: Data) -> bool:
+    return match.get("type") == PathType.REGEX
+
+
 def _value_problems(match: Data) -> Iterator[Problem]:
     if _is_regex(match):
         yield from _pattern_problems("value", text(match, "value") or "")
@@ -125,9 +123,13 @@ def _duration_problems(duration: str) -> Iterator[Problem]:
         yield Problem(codes.BAD_VALUE, message, "write whole numbers with h, m, s or ms, as in 1m30s")
 
 
+def _milliseconds(duration: str) -> int:
+    return sum(int(amount) * _MILLISECONDS[unit] for amount, unit in _DURATION_PARTS.findall(duration))
+
+
 def _timeout_problems(written: Data) -> Iterator[Problem]:
-    timeouts = _timeouts(written)
-    if timeouts.request and (timeouts.backend_request or 0) > timeouts.request:
+    whole, one = (_milliseconds(text(written, key) or "") for key in ("request", "backendRequest"))
+    if 0 < whole < one:
         message = "a request to a backend may take longer than the whole request"
         yield Problem(codes.BAD_VALUE, message, "write a shorter time", ("backendRequest",))
 
@@ -146,193 +148,87 @@ def _rule_problems(rule: Data) -> Iterator[Problem]:
             yield Problem(codes.BAD_VALUE, message, "write a rule for each prefix", ("matches",))
 
 
+def _value(*, name: str, value: str, type: str = "") -> ValueMatch:  # noqa: A002 - the names in a manifest
+    return ValueMatch(name, value, type == PathType.REGEX)
+
+
+def _values(name: Text[None], together: Callable[[tuple[Any, ...]], object] | None) -> ListOf[None]:
+    required: Of = Field(name, required=True)
+    fields: Fields = {"name": required, "value": _REQUIRED, "type": _COMPARED}
+    return each(fields, Demand(_value_problems), make=_value, together=together)
+
+
+def matches(distinct: Callable[[tuple[Any, ...]], object] | None = None) -> Fields:
+    """Return the fields of a match of requests.
+
+    `distinct` says which count of several headers or query parameters of one name; by default all do.
+    """
+    path = record(
+        {"type": Choice(tuple(PathType)), "value": TEXT},
+        Demand(_path_problems),
+        make=PathMatch,
+        shorthand="write `path: {{value: {}}}`",
+    )
+    query = Field(_values(TEXT, distinct), into="query")
+    return {"path": path, "method": Choice(METHODS), "headers": _values(_HEADER, distinct), "queryParams": query}
+
+
+def _call(*, type: str = "", **fields: Any) -> GrpcMatch:  # noqa: A002
+    return GrpcMatch(regex=type == PathType.REGEX, **fields)
+
+
 _REQUIRED: Of = Field(TEXT, required=True)
 _COMPARED = Choice((PathType.EXACT, PathType.REGEX))
-_VALUES = each({"name": _REQUIRED, "value": _REQUIRED, "type": _COMPARED}, Demand(_value_problems))
-_MATCHES = each(
-    {
-        "path": record(
-            {"type": Choice(tuple(PathType)), "value": TEXT},
-            Demand(_path_problems),
-            shorthand="write `path: {{value: {}}}`",
-        ),
-        "method": Choice(METHODS),
-        "headers": _VALUES,
-        "queryParams": _VALUES,
-    }
-)
-_BACKEND: dict[str, Of | AnyShape] = {
-    "group": TEXT,
-    "kind": TEXT,
-    "port": Field(PORT, needed=_is_service),
-    "weight": WEIGHT,
-    "namespace": TEXT,
-    "name": _REQUIRED,
-}
-_TIME = Text("a duration", Demand(_duration_problems))
-_STATUSES: ListOf[None] = ListOf(Whole(400, 599, codes.BAD_VALUE, "a status"))
-RULES = each(
-    {
-        "name": TEXT,
-        "matches": _MATCHES,
-        "backendRefs": each({**_BACKEND, "filters": FILTERS}, Demand(filter_problems)),
-        "filters": FILTERS,
-        "timeouts": record({"request": _TIME, "backendRequest": _TIME}, Demand(_timeout_problems)),
-        "retry": record({"codes": _STATUSES, "attempts": Whole(1, 2**31 - 1, codes.BAD_VALUE), "backoff": _TIME}),
-        "sessionPersistence": record({}),
-    },
-    Demand(_rule_problems),
-)
-STREAM_RULES = each({"name": TEXT, "backendRefs": each(_BACKEND)})
+_HEADER: Text[None] = Text(make=str.lower)
+_FIRST = first_of_each(lambda match: str(match.name))
+_MATCHES = each(matches(_FIRST), make=RouteMatch, together=lambda some: some or (RouteMatch(),))
 _METHOD = record(
     {"type": _COMPARED, "service": TEXT, "method": TEXT},
     Demand(_method_problems),
     shorthand="write `method: {{method: {}}}`",
 )
+_CALLS = each({"method": _METHOD, "headers": _values(_HEADER, _FIRST)}, make=_call)
+_TIME = Text("a duration", Demand(_duration_problems), make=_milliseconds)
+_STATUSES: ListOf[None] = ListOf(Whole(400, 599, codes.BAD_VALUE, "a status"))
+_TIMEOUTS = record({"request": _TIME, "backendRequest": _TIME}, Demand(_timeout_problems), make=Timeouts)
+_RETRY = record({"codes": _STATUSES, "attempts": Whole(1, 2**31 - 1, codes.BAD_VALUE), "backoff": _TIME}, make=Retry)
+_SESSION = record({}, make=lambda: True)
+
+
+def _backends(filters: dict[str, ListOf[None]], *rules: Demand[Mapping[str, object]]) -> Of:
+    backend: Fields = {
+        "group": TEXT,
+        "kind": given(TEXT),
+        "port": Field(PORT, needed=_is_service),
+        "weight": WEIGHT,
+        "namespace": HOME,
+        "name": _REQUIRED,
+    }
+    return Field(each({**backend, **filters}, *rules, make=partial(supported, RouteBackend)), into="backends")
+
+
+RULES = each(
+    {
+        "name": TEXT,
+        "matches": _MATCHES,
+        "backendRefs": _backends({"filters": FILTERS}, Demand(filter_problems)),
+        "filters": FILTERS,
+        "timeouts": _TIMEOUTS,
+        "retry": _RETRY,
+        "sessionPersistence": _SESSION,
+    },
+    Demand(_rule_problems),
+    make=partial(supported, RouteRule),
+)
+STREAM_RULES = each({"name": TEXT, "backendRefs": _backends({})}, make=StreamRule)
 GRPC_RULES = each(
     {
         "name": TEXT,
-        "backendRefs": each({**_BACKEND, "filters": GRPC_FILTERS}, Demand(filter_problems)),
-        "matches": each({"method": _METHOD, "headers": _VALUES}),
+        "backendRefs": _backends({"filters": GRPC_FILTERS}, Demand(filter_problems)),
+        "matches": _CALLS,
         "filters": GRPC_FILTERS,
-        "sessionPersistence": record({}),
+        "sessionPersistence": _SESSION,
     },
     Demand(filter_problems),
+    make=partial(supported, GrpcRule),
 )
-
-
-# Meaning
-
-
-def read_rules(spec: Data, namespace: str) -> tuple[RouteRule, ...]:
-    """Return the rules. One without any has one for everything, which leads nowhere: so the API server fills it in."""
-    if spec.get("rules") is None:
-        return (RouteRule(),)
-    return tuple(_rule(rule, namespace, number_) for number_, rule in enumerate(entries(spec, "rules")))
-
-
-def _rule(rule: Data, namespace: str, number_: int) -> RouteRule:
-    at = ("spec", "rules", number_)
-    filters = read_filters(rule)
-    return RouteRule(
-        matches=tuple(read_match(match, _first_of_each) for match in entries(rule, "matches")) or (RouteMatch(),),
-        backends=_backends(rule, namespace, at),
-        filters=filters,
-        name=text(rule, "name"),
-        timeouts=_timeouts(mapping(rule, "timeouts")),
-        retry=_retry(rule),
-        unsupported=(*unsupported_filters(filters, at), *_unsupported_fields(rule, at)),
-    )
-
-
-def _unsupported_fields(rule: Data, at: tuple[str | int, ...]) -> Iterator[Unsupported]:
-    if rule.get("sessionPersistence") is not None:
-        yield Unsupported("sessionPersistence", (*at, "sessionPersistence"))
-
-
-def _timeouts(timeouts: Data) -> Timeouts:
-    return Timeouts(_duration(timeouts, "request"), _duration(timeouts, "backendRequest"))
-
-
-def _retry(rule: Data) -> Retry | None:
-    if rule.get("retry") is None:
-        return None
-    retry = mapping(rule, "retry")
-    statuses = retry.get("codes")
-    return Retry(
-        tuple(statuses) if isinstance(statuses, list) else (), number(retry, "attempts"), _duration(retry, "backoff")
-    )
-
-
-def _duration(data: Data, key: str) -> int | None:
-    """Return a duration in milliseconds."""
-    written = text(data, key)
-    if written is None:
-        return None
-    return sum(int(amount) * _MILLISECONDS[unit] for amount, unit in _DURATION_PARTS.findall(written))
-
-
-def read_match(match: Data, distinct: Callable[[Sequence[ValueMatch]], tuple[ValueMatch, ...]]) -> RouteMatch:
-    """Return a match. `distinct` says which count of several headers or query parameters of one name."""
-    return RouteMatch(
-        path=_path(mapping(match, "path")),
-        method=text(match, "method"),
-        headers=distinct(_values(match, "headers", str.lower)),
-        query=distinct(_values(match, "queryParams", str)),
-    )
-
-
-def _path(path: Data) -> PathMatch:
-    kind, value = PathType(text(path, "type") or PathType.PREFIX), text(path, "value")
-    return PathMatch(kind) if value is None else PathMatch(kind, value)
-
-
-def _values(match: Data, key: str, same: Callable[[str], str]) -> list[ValueMatch]:
-    return [
-        ValueMatch(same(text(entry, "name") or ""), text(entry, "value") or "", _is_regex(entry))
-        for entry in entries(match, key)
-    ]
-
-
-def _first_of_each(values: Sequence[ValueMatch]) -> tuple[ValueMatch, ...]:
-    """Return the first of each name: to Gateway API no other counts."""
-    first: dict[str, ValueMatch] = {}
-    for value in values:
-        first.setdefault(value.name, value)
-    return tuple(first.values())
-
-
-def _is_regex(match: Data) -> bool:
-    return match.get("type") == PathType.REGEX
-
-
-def _backends(rule: Data, namespace: str, at: tuple[str | int, ...], *, grpc: bool = False) -> tuple[RouteBackend, ...]:
-    return tuple(
-        _backend(backend, namespace, (*at, "backendRefs", number_), grpc=grpc)
-        for number_, backend in enumerate(entries(rule, "backendRefs"))
-    )
-
-
-def _backend(backend: Data, own_namespace: str, at: tuple[str | int, ...], *, grpc: bool) -> RouteBackend:
-    weight = number(backend, "weight")
-    filters = read_filters(backend, grpc=grpc)
-    return RouteBackend(
-        namespace=text(backend, "namespace") or own_namespace,
-        name=text(backend, "name") or "",
-        group=text(backend, "group") or "",
-        kind=text(backend, "kind") or "Service",
-        port=number(backend, "port"),
-        weight=1 if weight is None else weight,
-        filters=filters,
-        unsupported=tuple(unsupported_filters(filters, at)),
-    )
-
-
-def read_grpc_rules(spec: Data, namespace: str) -> tuple[GrpcRule, ...]:
-    """Return the rules of a GRPCRoute. One without any has none: here the API server fills nothing in."""
-    return tuple(_grpc_rule(rule, namespace, number_) for number_, rule in enumerate(entries(spec, "rules")))
-
-
-def _grpc_rule(rule: Data, namespace: str, number_: int) -> GrpcRule:
-    at = ("spec", "rules", number_)
-    filters = read_filters(rule, grpc=True)
-    return GrpcRule(
-        matches=tuple(_grpc_match(match) for match in entries(rule, "matches")),
-        filters=filters,
-        backends=_backends(rule, namespace, at, grpc=True),
-        name=text(rule, "name"),
-        unsupported=(*unsupported_filters(filters, at), *_unsupported_fields(rule, at)),
-    )
-
-
-def read_stream_rules(spec: Data, namespace: str) -> tuple[StreamRule, ...]:
-    """Return the rules of a TLSRoute or a TCPRoute."""
-    return tuple(
-        StreamRule(_backends(rule, namespace, ("spec", "rules", number_)), text(rule, "name"))
-        for number_, rule in enumerate(entries(spec, "rules"))
-    )
-
-
-def _grpc_match(match: Data) -> GrpcMatch:
-    method, headers = mapping(match, "method"), _first_of_each(_values(match, "headers", str.lower))
-    return GrpcMatch(text(method, "service"), text(method, "method"), headers, _is_regex(method))

@@ -6,13 +6,14 @@ import base64
 import binascii
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from typing import Any
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import codes
-from eastgate.cluster.fields import Data, mapping, strings, text
+from eastgate.cluster.fields import Data, mapping
 from eastgate.cluster.objects import Namespaced, ObjectId
-from eastgate.cluster.shapes import STRINGS, TEXT, record
+from eastgate.cluster.shapes import STRINGS, TEXT, given, record
 from eastgate.reading.manifests.shapes.demands import Demand, Problem
 from eastgate.reading.manifests.shapes.shape import Anything, MapOf
 
@@ -58,26 +59,19 @@ SECRET = record(
         "metadata": record({"labels": STRINGS, "annotations": STRINGS}),
         "data": _HELD,
         "stringData": _HELD,
-        "type": TEXT,
+        "type": given(TEXT),
     },
     Demand(_secret_problems),
 )
 
 
-def read_secret(root: Data, namespace: str, name: str, span: Span | None) -> Secret:
+def make_secret(
+    *, data: Mapping[str, object] | None = None, string_data: Mapping[str, object] | None = None, **fields: Any
+) -> Secret:
     """Return a Secret; `stringData` goes before `data`, as it does to the API server."""
-    metadata = mapping(root, "metadata")
-    decoded = {key: _decoded(value) or b"" for key, value in mapping(root, "data").items()}
-    encoded = {key: str(value).encode("utf-8", "surrogatepass") for key, value in mapping(root, "stringData").items()}
-    return Secret(
-        namespace=namespace,
-        name=name,
-        labels=strings(metadata, "labels"),
-        annotations=strings(metadata, "annotations"),
-        data=decoded | encoded,
-        type=text(root, "type") or "Opaque",
-        span=span,
-    )
+    decoded = {key: _decoded(value) or b"" for key, value in (data or {}).items()}
+    encoded = {key: str(value).encode("utf-8", "surrogatepass") for key, value in (string_data or {}).items()}
+    return Secret(data=decoded | encoded, **fields)
 
 
 def _decoded(value: object) -> bytes | None:

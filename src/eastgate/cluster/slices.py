@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import field
-from typing import NamedTuple
+from collections.abc import Mapping, Set
+from dataclasses import field, replace
+from typing import Any, NamedTuple
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
-from eastgate.cluster.fields import Data, entries, mapping, number, strings, text, texts
+from eastgate.cluster.fields import Data, text
 from eastgate.cluster.objects import ObjectId, Service
 from eastgate.cluster.pods import Workload
-from eastgate.cluster.read_containers import PROTOCOL, read_protocol
-from eastgate.cluster.shapes import PORT, STRINGS, TEXT, TEXTS, each, record
+from eastgate.cluster.read_containers import PROTOCOL
+from eastgate.cluster.shapes import HOME, PORT, STRINGS, TEXT, TEXTS, Of, each, record
 from eastgate.cluster.workload_index import WorkloadIndex
 from eastgate.reading.manifests.shapes.shape import Field
 
@@ -30,8 +30,8 @@ class Endpoint(NamedTuple):
 class SlicePort(NamedTuple):
     """A port of all endpoints; its name is that of a port of the Service."""
 
-    name: str
-    number: int | None
+    name: str = ""
+    number: int | None = None
     protocol: str = "TCP"
 
 
@@ -60,36 +60,24 @@ def _is_named_pod(reference: Data) -> bool:
     return _is_pod(reference) and bool(text(reference, "name"))
 
 
-_TARGET = record({"kind": TEXT, "name": Field(TEXT, when=_is_pod), "namespace": Field(TEXT, when=_is_named_pod)})
+def _endpoint(*, addresses: tuple[str, ...] = (), namespace: str = "", name: str = "", **_: str) -> Endpoint:
+    return Endpoint(addresses, f"{namespace}/{name}" if name else None)
+
+
+_TARGET = record({"kind": TEXT, "name": Field(TEXT, when=_is_pod), "namespace": replace(HOME, when=_is_named_pod)})
+_PORT: Of = Field(PORT, into="number")
 SLICE = record(
     {
         "metadata": record({"labels": STRINGS}),
-        "endpoints": each({"targetRef": _TARGET, "addresses": TEXTS}),
-        "ports": each({"name": TEXT, "port": PORT, "protocol": PROTOCOL}),
+        "endpoints": each({"targetRef": _TARGET, "addresses": TEXTS}, make=_endpoint),
+        "ports": each({"name": TEXT, "port": _PORT, "protocol": PROTOCOL}, make=SlicePort),
     }
 )
 
 
-def read_slice(root: Data, namespace: str, name: str, span: Span | None) -> EndpointSlice:
+def make_slice(*, labels: Mapping[str, str] | None = None, **fields: Any) -> EndpointSlice:
     """Return an EndpointSlice."""
-    return EndpointSlice(
-        namespace=namespace,
-        name=name,
-        service=strings(mapping(root, "metadata"), "labels").get(_SERVICE),
-        endpoints=tuple(_endpoint(endpoint, namespace) for endpoint in entries(root, "endpoints")),
-        ports=tuple(
-            SlicePort(text(port, "name") or "", number(port, "port"), read_protocol(port))
-            for port in entries(root, "ports")
-        ),
-        span=span,
-    )
-
-
-def _endpoint(endpoint: Data, namespace: str) -> Endpoint:
-    reference = mapping(endpoint, "targetRef")
-    pod = text(reference, "name") if _is_pod(reference) else None
-    key = f"{text(reference, 'namespace') or namespace}/{pod}" if pod else None
-    return Endpoint(texts(endpoint, "addresses"), key)
+    return EndpointSlice(service=(labels or {}).get(_SERVICE), **fields)
 
 
 class Slices:

@@ -21,7 +21,7 @@ from eastgate.cluster.inventory import Inventory
 from eastgate.cluster.kinds import WorldObject
 from eastgate.cluster.mesh_gateways import MeshGateway
 from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount
-from eastgate.cluster.placement import LOOPBACK, AssignedAddresses, Networks
+from eastgate.cluster.placement import AssignedAddresses
 from eastgate.cluster.pods import Owner, Workload
 from eastgate.cluster.secrets import Secret
 from eastgate.cluster.targets import (
@@ -68,18 +68,15 @@ class World:
         """Have a method told of every change from now on, for as long as its object lives."""
         self._watching.append(WeakMethod(tell))
 
-    def itself(self, workload: Workload) -> Networks:
-        """Return from where a workload calls itself: localhost, or its own address where addresses are assigned."""
-        return LOOPBACK if self._has.placement is None else self._has.placement.itself(workload.key)
+    @property
+    def placement(self) -> AssignedAddresses | None:
+        """Return the assigned addresses of workloads; None where manifests declare them."""
+        return self._has.placement
 
     def address_of(self, workload: Workload) -> str | None:
-        """Return from where a workload calls others; None where nobody knows."""
-        return next(iter(self.addresses_of(workload)), None)
-
-    def addresses_of(self, workload: Workload) -> tuple[str, ...]:
-        """Return the addresses of a workload that are its own, as far as they are known; of each family at most one."""
+        """Return the address from which a workload calls others; None if it is unknown."""
         placed = self._has.placement.addresses.get(workload.key) if self._has.placement is not None else None
-        return workload.ips if placed is None else (placed,)
+        return next(iter(workload.ips), None) if placed is None else placed
 
     @property
     def is_local(self) -> bool:
@@ -98,11 +95,6 @@ class World:
         """Return the workload that is placed at an address; None where none is."""
         key = self._has.placement.at(address) if self._has.placement is not None else None
         return self.workloads.get(key) if key is not None else None
-
-    @property
-    def networks(self) -> Networks:
-        """Return the networks that workloads are placed in; none where they are not placed."""
-        return () if self._has.placement is None else self._has.placement.networks
 
     @property
     def objects(self) -> Mapping[ObjectId, WorldObject]:
@@ -185,7 +177,7 @@ class World:
         return self._has.secrets_version
 
     def namespace(self, name: str) -> Namespace:
-        """Return a namespace. One that nobody declared exists, with no label but that of its name."""
+        """Return a namespace. An undeclared one exists, with no label but that of its name."""
         return self._has.namespace(name)
 
     def namespaces_in_use(self) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ from eastgate.control.access_log import Observation
 from eastgate.control.gateways import gateway_of, ports_of_gateway
 from eastgate.dialects import Policy
 from eastgate.engine.programs import Programs
-from eastgate.envoy.plan.gateway import GatewayDestination, plan_destinations
+from eastgate.envoy.plan.gateway import GatewayDestination
+from eastgate.envoy.plan.gateway_planner import plan_destinations
 
 
 @dataclass(slots=True)

@@ -15,7 +15,8 @@ from eastgate.control.sites import ProxySite, endpoints_of
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.clusters import Upstream
 from eastgate.envoy.config.gateway_routes import ExternalHost, Leg
-from eastgate.envoy.plan.gateway import GatewayDestination, GatewayPlan, plan_gateway_port
+from eastgate.envoy.plan.gateway import GatewayDestination, GatewayPlan
+from eastgate.envoy.plan.gateway_planner import plan_gateway_port
 from eastgate.ir import Layer
 from eastgate.settings import Settings
 

@@ -161,7 +161,7 @@ class Attachments(Generic[P]):
         return self._with_references(tuple(attached[order] for order in sorted(attached)))
 
     def _at_any_listener(self, point: RuleNamed) -> dict[_Order, Attachment[P]]:
-        """Return the attachments by listeners of a Gateway that nobody declared: any may be the way in."""
+        """Return the attachments by listeners of an undeclared Gateway: any may be the way in."""
         gateway = point.gateway
         if gateway is None or point.listener != ANY_LISTENER:
             return {}

@@ -1,4 +1,4 @@
-"""Rules as the tables want them: who, on which ports, and whatever else they ask; and filed by whom they name."""
+"""Rules as the tables want them: who, on which ports, and other conditions; filed by the callers that they name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Who(NamedTuple):
 
 @dataclass(slots=True)
 class Filed:
-    """Clauses by whom they name, each list in the order of the rules. An exact identity is a text, or never met."""
+    """Clauses by the callers that they name, in the order of the rules. An exact identity is a text, or never met."""
 
     exact: dict[object, list[Clause]] = field(default_factory=dict)
     stems: dict[str, list[Clause]] = field(default_factory=dict)

@@ -120,9 +120,9 @@ def _compile_selector(layer: Layer, chains: Sequence[_Decide]) -> _Decide:
     return lambda request: chains[pick(request)](request)
 
 
-# A step of a chain gives a verdict (>= 0: the chain ends), `_GO_ON`, or the complement of a verdict (< -1):
+# A step of a chain gives a verdict (>= 0: the chain ends), `_CONTINUE`, or the complement of a verdict (< -1):
 # it accepted, go on, and this is what to say if nothing later has more to say.
-_GO_ON = -1
+_CONTINUE = -1
 
 
 @dataclass(slots=True)
@@ -145,7 +145,7 @@ def _steps(layer: str, chain: Chain, verdicts: Verdicts) -> list[_Step]:
     for number, stage in enumerate(enforced, 1):
         if isinstance(stage, AskAll):
             if rules:
-                steps.append(_Search(rules, [*says, _GO_ON]))
+                steps.append(_Search(rules, [*says, _CONTINUE]))
                 rules, says = [], []
             steps.append(_compile_asks(layer, stage, verdicts))
             continue
@@ -153,11 +153,11 @@ def _steps(layer: str, chain: Chain, verdicts: Verdicts) -> list[_Step]:
         rules += [rule.when for rule in stage_rules]
         says += stage_says
         # Otherwise the next stage is asked exactly where no rule matched so far.
-        if otherwise != _GO_ON or _GO_ON in stage_says:
+        if otherwise != _CONTINUE or _CONTINUE in stage_says:
             steps.append(_Search(rules, [*says, otherwise]))
             rules, says = [], []
     if rules:
-        steps.append(_Search(rules, [*says, _GO_ON]))
+        steps.append(_Search(rules, [*says, _CONTINUE]))
     return steps
 
 
@@ -172,7 +172,7 @@ def _compile_chain(steps: Sequence[_Step]) -> _Decide:
             verdict = step(request)
             if verdict >= 0:
                 return accepted if verdict == PASSED else verdict
-            if verdict != _GO_ON:
+            if verdict != _CONTINUE:
                 accepted = ~verdict
         return accepted
 
@@ -191,7 +191,7 @@ def _never(request: Request) -> VerdictNumber:
 
 def _final(verdict: int) -> VerdictNumber:
     """Make the verdict of the last step the verdict of the chain."""
-    return PASSED if verdict == _GO_ON else verdict if verdict >= 0 else ~verdict
+    return PASSED if verdict == _CONTINUE else verdict if verdict >= 0 else ~verdict
 
 
 def _compile_stage(
@@ -200,7 +200,7 @@ def _compile_stage(
     """Return the rules of a stage, what each says, and what is said when none matches."""
     match stage:
         case Deny(name, rules, refusal):
-            return rules, verdicts.of_rules(False, layer, name, refusal, rules), _GO_ON
+            return rules, verdicts.of_rules(False, layer, name, refusal, rules), _CONTINUE
         case AllowAny(name, rules, refusal):
             accepts = verdicts.of_rules(True, layer, name, None, rules)
             denied = verdicts.of_rules(False, layer, name, refusal)[0]
@@ -210,13 +210,13 @@ def _compile_stage(
             by_effect = {
                 Effect.ACCEPT: verdicts.of_rules(True, layer, name, None, rules),
                 Effect.DENY: verdicts.of_rules(False, layer, name, refusal, rules),
-                Effect.PASS: [_GO_ON] * len(rules),
+                Effect.PASS: [_CONTINUE] * len(rules),
             }
             says = [by_effect[step.effect][index] for index, step in enumerate(steps)]
             by_default = {
                 Effect.ACCEPT: PASSED,
                 Effect.DENY: verdicts.of_rules(False, layer, name, refusal)[0],
-                Effect.PASS: _GO_ON,
+                Effect.PASS: _CONTINUE,
             }
             return rules, says, by_default[otherwise]
 
@@ -230,7 +230,7 @@ def _compile_asks(layer: str, stage: AskAll, verdicts: Verdicts) -> Callable[[Re
     ]
 
     def ask_all(request: Request) -> int:
-        verdict = _GO_ON
+        verdict = _CONTINUE
         for applies, ask, denial, acceptance in asks:
             if applies(request):
                 answer = request.answers.get(ask.authorizer)

@@ -154,10 +154,10 @@ class _Gathered(Mapping[str, Answer]):
 
 
 class AssumedConsent:
-    """The answers where every authorizer is taken to consent: what do the rules alone say?"""
+    """Answers of authorizers that all allow, so that the rules alone decide."""
 
     def joined_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:  # noqa: ARG002
-        """Return the request with the consent of everybody."""
+        """Return the request as if every authorizer allowed it."""
         return Request(request.values, _CONSENT, request.assumed, request.within)
 
     def settled(self, request: Request) -> Request:

@@ -182,7 +182,7 @@ class RawRequest:
 
 
 class WouldWait(Exception):  # noqa: N818 - says what is known
-    """An authorizer cannot answer at once. It has asked nobody yet."""
+    """An authorizer cannot answer at once, and has sent no request yet."""
 
 
 class Authorizer(Protocol):

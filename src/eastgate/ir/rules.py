@@ -231,7 +231,10 @@ def _looked_at(stages: tuple[Stage, ...]) -> frozenset[Attribute]:
 
 @dataclass(frozen=True, slots=True)
 class SelectorCase:
-    """One line of a layer's selector. `synthetic`: nobody wrote it, so that a path which is refused just misses it."""
+    """One case of a layer's selector.
+
+    `synthetic`: generated (Linkerd's probe route). An ambiguous path does not match it, instead of failing the request.
+    """
 
     when: Predicate
     chain: Chain

@@ -1,4 +1,4 @@
-"""SPIFFE IDs: what may be one, and what is in it. Whoever reads, compares or matches one does it with this grammar.
+"""SPIFFE IDs: their grammar and their parts. All code that reads, compares or matches one uses this grammar.
 
 The form is stricter than the SPIFFE standard and stricter than the CEL expression of GEP-3779, which lets `spiffe://td`
 through: an identity in a policy is compared exactly, so anything that no workload can have is a mistake in the policy,

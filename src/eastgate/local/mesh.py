@@ -356,7 +356,7 @@ class LocalMesh:
 
     def _report_unconsidered(self) -> None:
         """Emit a note for each kind of object that is not read and so not enforced, where that has changed."""
-        met = unread_at_proxies(self.authority.world, self.authority.unread_objects).met
+        met = unread_at_proxies(self.authority.world, self.authority.unread_objects).matches
         lines = (
             tuple(describe_unread(met_object.unread for met_object in met))
             if self.authority.unread is not Handling.IGNORE

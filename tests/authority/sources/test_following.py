@@ -184,7 +184,7 @@ def test_what_may_not_be_listed_is_said(api_server: ApiServer) -> None:
     unread = asyncio.run(run())
     assert {"Pod", "Namespace", "Service"} <= unread.keys()
     assert "may not be listed" in unread["Pod"].kind.note
-    assert not unread["Pod"].reach.located
+    assert not unread["Pod"].targets.located
 
 
 def test_a_watch_that_fails_for_no_known_reason_begins_again(

@@ -185,7 +185,8 @@ class _Following:
         for key, workload in world.workloads.items():
             assert identity_of(workload, SETTINGS) is not None
             ports = {port: port for port in sorted(ports_of(world, workload))}
-            address = world.addresses_of(workload)[0]
+            address = world.address_of(workload)
+            assert address is not None
             sites[key] = ProxySite(key, address, ports, {port: SocketAddress(f"/{key}/{port}") for port in ports})
         gateways = {}
         for gateway in world.gateways.values():

@@ -9,29 +9,29 @@ from collections import Counter
 import pytest
 
 from eastgate import dialects
-from eastgate.cluster.unread import KINDS, By, Influence, Plane, UnreadKind
+from eastgate.cluster.unread import KINDS, EnforcementPlane, TargetField, UnreadEffect, UnreadKind
 from tests.cluster.unread.conftest import TO_GATEWAY, WEB_TO_CART, Run
 
 SPECS = {
-    By.POD_SELECTOR: "{podSelector: {}}",
-    By.ENDPOINT_SELECTOR: "{endpointSelector: {}}",
-    By.SUBJECT: "{subject: {namespaces: {}}}",
-    By.SELECTOR: "{}",
-    By.WORKLOAD_SELECTOR: "{}",
-    By.TARGET_REFS: "{targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: front}]}",
+    TargetField.POD_SELECTOR: "{podSelector: {}}",
+    TargetField.ENDPOINT_SELECTOR: "{endpointSelector: {}}",
+    TargetField.SUBJECT: "{subject: {namespaces: {}}}",
+    TargetField.SELECTOR: "{}",
+    TargetField.WORKLOAD_SELECTOR: "{}",
+    TargetField.TARGET_REFS: "{targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: front}]}",
 }
-ACTIVE = [kind for kind in KINDS if kind.influence is not Influence.NONE]
+ACTIVE = [kind for kind in KINDS if kind.effect is not UnreadEffect.NONE]
 
 
 def written(kind: UnreadKind, spec: str | None = None) -> str:
     return (
         f"apiVersion: {kind.group}/v1\nkind: {kind.kind}\n"
-        f"metadata: {{name: one, namespace: shop}}\nspec: {spec or SPECS.get(kind.by, '{}')}\n"
+        f"metadata: {{name: one, namespace: shop}}\nspec: {spec or SPECS.get(kind.target_field, '{}')}\n"
     )
 
 
 def question(kind: UnreadKind) -> tuple[str, ...]:
-    return TO_GATEWAY if kind.plane is Plane.GATEWAY else WEB_TO_CART
+    return TO_GATEWAY if kind.plane is EnforcementPlane.GATEWAY else WEB_TO_CART
 
 
 def named(kind: UnreadKind) -> str:
@@ -42,18 +42,18 @@ def named(kind: UnreadKind) -> str:
 def test_an_allow_beside_it_is_never_a_plain_one(kind: UnreadKind, run: Run) -> None:
     result = run(written(kind), "check", *question(kind), "-o", "json")
     told = json.loads(result.stdout)
-    if kind.by is By.UNKNOWN:
+    if kind.target_field is TargetField.UNKNOWN:
         assert result.exit_code == 2
         assert told["diagnostics"][0]["code"] == "EG0121"
     else:
         assert result.exit_code == 3
         assert (told["verdict"], told["complete"]) == ("allow", False)
         [met] = told["unconsidered"]
-        assert (met["group"], met["kind"], met["can"]) == (kind.group, kind.kind, kind.influence)
+        assert (met["group"], met["kind"], met["can"]) == (kind.group, kind.kind, kind.effect)
         assert (met["file"], met["line"]) == ("more.yaml", 1)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ACTIVE if kind.by in SPECS], ids=named)
+@pytest.mark.parametrize("kind", [kind for kind in ACTIVE if kind.target_field in SPECS], ids=named)
 def test_a_target_that_cannot_be_read_gives_no_answer_in_its_namespace(kind: UnreadKind, run: Run) -> None:
     broken = "{podSelector: 1, endpointSelector: 1, subject: 1, selector: 1, workloadSelector: 1, targetRefs: 1}"
     result = run(written(kind, broken), "check", *question(kind))
@@ -66,7 +66,7 @@ def test_it_is_no_error_of_the_folder(kind: UnreadKind, run: Run) -> None:
     assert not dialects.reads(f"{kind.group}/v1", kind.kind)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.influence is Influence.NONE], ids=named)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.effect is UnreadEffect.NONE], ids=named)
 def test_what_does_nothing_is_not_told_of(kind: UnreadKind, run: Run) -> None:
     result = run(written(kind), "check", *WEB_TO_CART)
     assert (result.exit_code, "not considered" in result.output) == (0, False)

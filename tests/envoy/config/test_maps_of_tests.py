@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.envoy.config.matching import MCP_METHOD_KEY, MCP_NAME_KEY, node_matcher
+from eastgate.envoy.config.matching import node_matcher
+from eastgate.envoy.config.predicates import MCP_METHOD_KEY, MCP_NAME_KEY
 from eastgate.envoy.config.rbac import write_action
 from eastgate.envoy.plan import Node, ProxyVerdict
 from eastgate.ir import Is, Not, OneOf, Predicate, Prefix, Request, all_of, any_of

@@ -10,7 +10,7 @@ from eastgate import dialects
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.cluster.kinds import world_kinds
-from eastgate.cluster.unread import KINDS, Influence, resembling, unread_kind
+from eastgate.cluster.unread import KINDS, UnreadEffect, resembling, unread_kind
 from eastgate.reading.kubernetes import Discovery, Resource
 
 _STAGES: Final = ("", "beta", "alpha")
@@ -42,7 +42,7 @@ def watched_kinds() -> tuple[WatchedKind, ...]:
     for kind in dialects.registered().kinds:
         versions.setdefault((kind.group, kind.kind), []).append(kind.version)
     kinds = {name: WatchedKind(*name, tuple(sorted(each, key=_age))) for name, each in versions.items()}
-    for name in (*world_kinds(), *((each.group, each.kind) for each in KINDS if each.influence is not Influence.NONE)):
+    for name in (*world_kinds(), *((each.group, each.kind) for each in KINDS if each.effect is not UnreadEffect.NONE)):
         kinds.setdefault(name, WatchedKind(*name))
     return tuple(kinds.values())
 

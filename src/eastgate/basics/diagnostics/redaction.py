@@ -1,4 +1,4 @@
-"""Redacts secrets in a text that somebody wrote, so that no excerpt of it shows what they hold."""
+"""Redacts secrets in a text, so that no excerpt of it shows them."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class ClientAuthority:
 
 
 def listener_certificates(world: World, gateway: Gateway, listener: Listener) -> tuple[ListenerCertificate, ...]:
-    """Return the certificates that a listener names, in order. Who trusts them, and until when, nobody has looked."""
+    """Return the certificates that a listener names, in order. Neither their issuers nor their dates are checked."""
     references = listener.tls.certificates if listener.tls is not None else ()
     return tuple(_resolve(world, gateway, reference) for reference in references)
 

@@ -224,7 +224,7 @@ def alone(route: Route, is_guarded: IsGuarded) -> list[tuple[Point, ...]]:
 
 
 def undeclared_gateways(route: Route, world: World) -> Iterator[Gateway]:
-    """Yield the Gateways that a route asks for and that nobody declared, each as one that lets everything in."""
+    """Yield the undeclared Gateways that a route asks for, each as one that lets everything in."""
     for parent in _gateways(route):
         if f"{parent.namespace}/{parent.name}" not in world.gateways:
             yield _assumed(parent, route, Request({}))

@@ -24,7 +24,17 @@ from eastgate.cluster import (
 )
 from eastgate.cluster.points import NamedPoint, Point, WorkloadKey
 from eastgate.cluster.unread import codes
-from eastgate.cluster.unread.model import By, Influence, Met, Plane, Side, Standing, Unconsidered, Unread, UnreadKind
+from eastgate.cluster.unread.model import (
+    EnforcementPlane,
+    QuestionEnd,
+    Standing,
+    TargetField,
+    Unconsidered,
+    Unread,
+    UnreadEffect,
+    UnreadKind,
+    UnreadMatch,
+)
 
 _Located = WorkloadKey | NamedPoint  # a point at which an object can act
 _MOST = 3  # spans that are shown
@@ -71,8 +81,8 @@ class UnreadObjects:
         self._file()
         located = tuple(point for point in points if isinstance(point, WorkloadKey | NamedPoint))
         near = self.objects if callers.anybody else self._near(located, callers, world)
-        sides = ((unread, _side(unread, located, callers, world)) for unread in near)
-        met = tuple(Met(unread, side) for unread, side in sides if side is not None)
+        ends = ((unread, _end(unread, located, callers, world)) for unread in near)
+        met = tuple(UnreadMatch(unread, end) for unread, end in ends if end is not None)
         return Unconsidered(met, self._totals, rejected)
 
     def _file(self) -> None:
@@ -80,7 +90,9 @@ class UnreadObjects:
         for position in range(self._size, len(self.objects)):
             unread = self.objects[position]
             self._totals[unread.kind] += 1
-            for namespace in {_namespace_of(target) for target in (*unread.reach.destinations, *unread.reach.callers)}:
+            for namespace in {
+                _namespace_of(target) for target in (*unread.targets.destinations, *unread.targets.callers)
+            }:
                 self._filed.setdefault(namespace, []).append(position)
         self._size = len(self.objects)
 
@@ -97,18 +109,20 @@ def _namespace_of(target: Target) -> str | None:
     return None if isinstance(target, PodsAcross | HostNamed) else target.namespace
 
 
-def _side(unread: Unread, points: tuple[_Located, ...], callers: Callers, world: World) -> Side | None:
-    if unread.kind.influence is Influence.NONE:
+def _end(unread: Unread, points: tuple[_Located, ...], callers: Callers, world: World) -> QuestionEnd | None:
+    if unread.kind.effect is UnreadEffect.NONE:
         return None
-    reach = unread.reach
-    if any(_arrives(target, point, unread.kind.plane, world) for target in reach.destinations for point in points):
-        return Side.DESTINATION
-    if unread.kind.plane is not Plane.GATEWAY and any(_leaves(target, callers, world) for target in reach.callers):
-        return Side.SOURCE
+    targets = unread.targets
+    if any(_arrives(target, point, unread.kind.plane, world) for target in targets.destinations for point in points):
+        return QuestionEnd.DESTINATION
+    if unread.kind.plane is not EnforcementPlane.GATEWAY and any(
+        _leaves(target, callers, world) for target in targets.callers
+    ):
+        return QuestionEnd.SOURCE
     return None
 
 
-def _arrives(target: Target, point: _Located, plane: Plane, world: World) -> bool:
+def _arrives(target: Target, point: _Located, plane: EnforcementPlane, world: World) -> bool:
     """Return whether a target is, or may be, a point of enforcement. The pods of a Gateway are in no manifest."""
     if isinstance(point, str):
         workload = world.workloads[point]
@@ -128,9 +142,9 @@ def _arrives(target: Target, point: _Located, plane: Plane, world: World) -> boo
             return isinstance(point, GatewayNamed) and target.namespace == point.namespace
 
 
-def _at_proxies(target: Target, plane: Plane, world: World) -> Iterator[Target]:
+def _at_proxies(target: Target, plane: EnforcementPlane, world: World) -> Iterator[Target]:
     """Yield what a target means to proxies of workloads: of gateway kinds only Services, and parents of routes."""
-    if plane is not Plane.GATEWAY or isinstance(target, PodsOfService):
+    if plane is not EnforcementPlane.GATEWAY or isinstance(target, PodsOfService):
         yield target
     elif isinstance(target, RouteNamed):
         route = world.routes.get(f"{target.kind}/{target.namespace}/{target.name}")
@@ -156,10 +170,10 @@ def _leaves(target: Target, callers: Callers, world: World) -> bool:
             return target.namespace == namespace
 
 
-def could_change(unconsidered: Unconsidered, *, allowed: bool) -> tuple[Met, ...]:
+def could_change(unconsidered: Unconsidered, *, allowed: bool) -> tuple[UnreadMatch, ...]:
     """Return the objects that could turn this verdict into the other."""
-    enough = (Influence.DENY, Influence.CHANGE) if allowed else (Influence.CHANGE,)
-    return tuple(met for met in unconsidered.met if met.unread.kind.influence in enough)
+    enough = (UnreadEffect.DENY, UnreadEffect.CHANGE) if allowed else (UnreadEffect.CHANGE,)
+    return tuple(met for met in unconsidered.matches if met.unread.kind.effect in enough)
 
 
 def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -> Standing:
@@ -167,7 +181,7 @@ def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -
     decisive = could_change(unconsidered, allowed=allowed)
     if not decisive or handling is Handling.IGNORE:
         return Standing.WHOLE
-    lost = allowed and any(not met.unread.reach.located for met in decisive)
+    lost = allowed and any(not met.unread.targets.located for met in decisive)
     if handling is Handling.ERROR or (handling is Handling.BY_KIND and lost):
         return Standing.UNDECIDED
     return Standing.PARTIAL
@@ -188,20 +202,20 @@ def list_unconsidered(
 
     `about_one`: the answer is about one pod and its caller, so that a line can say which of the two is selected.
     """
-    by_kind: dict[UnreadKind, list[Met]] = {}
-    for met in unconsidered.met if handling is not Handling.IGNORE else ():
+    by_kind: dict[UnreadKind, list[UnreadMatch]] = {}
+    for met in unconsidered.matches if handling is not Handling.IGNORE else ():
         by_kind.setdefault(met.unread.kind, []).append(met)
     for kind, of_kind in by_kind.items():
         total = unconsidered.totals[kind]
         objects = list(dict.fromkeys(met.unread for met in of_kind))
-        if not about_one and all(unread.reach.located for unread in objects):
+        if not about_one and all(unread.targets.located for unread in objects):
             share = f"{len(objects)} of " if len(objects) < total else ""
             yield f"{share}{_of(total, kind)}: {_where(objects)}"
             continue
         parts = [
-            f"{len(at_side)} {_does(kind, side, at_side)}: {_where([met.unread for met in at_side])}"
-            for side in Side
-            if (at_side := [met for met in of_kind if met.side is side])
+            f"{len(at_end)} {_does(kind, end, at_end)}: {_where([met.unread for met in at_end])}"
+            for end in QuestionEnd
+            if (at_end := [met for met in of_kind if met.end is end])
         ]
         yield f"{_of(total, kind)}, of which {', and '.join(parts)}"
     if unconsidered.rejected:
@@ -216,12 +230,12 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
     """
     for unread in objects:
         kind = unread.kind
-        if kind.influence is Influence.NONE or handling is Handling.IGNORE:
+        if kind.effect is UnreadEffect.NONE or handling is Handling.IGNORE:
             continue
         is_error = handling is Handling.ERROR or (handling is Handling.BY_KIND and is_policy_like(unread))
         yield Diagnostic(
             codes.UNREAD_POLICY if is_error else codes.UNREAD_BESIDE,
-            f"{kind.group} {kind.kind} is not read: {' and '.join(filter(None, (kind.note, _CAN[kind.influence])))}",
+            f"{kind.group} {kind.kind} is not read: {' and '.join(filter(None, (kind.note, _CAN[kind.effect])))}",
             unread.document.locate("kind"),
             "decide without it with --unread warn, or leave it out of -f" if is_error else None,
         )
@@ -229,12 +243,12 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
 
 def is_policy_like(unread: Unread) -> bool:
     """Return whether an object is a policy of the sort that is read: one that says who may call, at proxies."""
-    return unread.kind.influence is Influence.DENY and unread.kind.plane is not Plane.NETWORK
+    return unread.kind.effect is UnreadEffect.DENY and unread.kind.plane is not EnforcementPlane.NETWORK
 
 
 _CAN = {
-    Influence.DENY: "it may deny what is allowed here",
-    Influence.CHANGE: "it may change what a request is, or what decides it",
+    UnreadEffect.DENY: "it may deny what is allowed here",
+    UnreadEffect.CHANGE: "it may change what a request is, or what decides it",
 }
 
 
@@ -242,10 +256,10 @@ def describe_unread(objects: Iterable[Unread]) -> Iterator[str]:
     """Describe how many objects there are of each kind, and where, without regard to a question."""
     by_kind: dict[UnreadKind, list[Unread]] = {}
     for unread in objects:
-        if unread.kind.influence is not Influence.NONE or unread.kind.note:
+        if unread.kind.effect is not UnreadEffect.NONE or unread.kind.note:
             by_kind.setdefault(unread.kind, []).append(unread)
     for kind, of_kind in by_kind.items():
-        what = "left aside" if kind.influence is Influence.NONE else "not considered"
+        what = "left aside" if kind.effect is UnreadEffect.NONE else "not considered"
         yield f"{what}: {_of(len(of_kind), kind)}: {_where(of_kind)}"
 
 
@@ -256,13 +270,13 @@ def _of(number: int, kind: UnreadKind) -> str:
     return f"{number} {kind.kind if number == 1 else kind.plural}{group}{note}"
 
 
-def _does(kind: UnreadKind, side: Side, objects: list[Met]) -> str:
-    if not all(met.unread.reach.located for met in objects):
+def _does(kind: UnreadKind, end: QuestionEnd, objects: list[UnreadMatch]) -> str:
+    if not all(met.unread.targets.located for met in objects):
         return "may apply, nobody can tell to what"
     single = len(objects) == 1
-    if kind.plane is not Plane.NETWORK or kind.by in (By.CLUSTER, By.NAMESPACE):
-        return f"{'applies' if single else 'apply'} {'here' if side is Side.DESTINATION else 'to the caller'}"
-    return f"{'selects' if single else 'select'} {'this pod' if side is Side.DESTINATION else 'the caller'}"
+    if kind.plane is not EnforcementPlane.NETWORK or kind.target_field in (TargetField.CLUSTER, TargetField.NAMESPACE):
+        return f"{'applies' if single else 'apply'} {'here' if end is QuestionEnd.DESTINATION else 'to the caller'}"
+    return f"{'selects' if single else 'select'} {'this pod' if end is QuestionEnd.DESTINATION else 'the caller'}"
 
 
 def _where(objects: list[Unread]) -> str:

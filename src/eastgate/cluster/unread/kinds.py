@@ -1,8 +1,8 @@
-"""The catalogue: kinds that decide or change who may talk to whom, and that are not read.
+"""The catalogue of kinds that decide or change which connections are allowed, and that are not read.
 
-An object of a kind that is not in here, and that no dialect reads, has no say in who may talk to whom as far as
-anybody knows; of admission policies (Gatekeeper's constraints, Kyverno's ClusterPolicy), quotas, routes and
-certificates that is so on purpose. Names are those of the projects' CustomResourceDefinitions.
+An object of a kind that is not in here, and that no dialect reads, is taken to allow and deny nothing.
+Admission policies (Gatekeeper's constraints, Kyverno's ClusterPolicy), quotas, routes and certificates are left out on
+purpose. Names are those of the projects' CustomResourceDefinitions.
 """
 
 from __future__ import annotations
@@ -10,72 +10,74 @@ from __future__ import annotations
 from typing import Final
 
 from eastgate.basics.regexes import regex
-from eastgate.cluster.unread.model import By, Influence, Plane, UnreadKind
+from eastgate.cluster.unread.model import EnforcementPlane, TargetField, UnreadEffect, UnreadKind
 
-DENY, CHANGE, NONE = Influence.DENY, Influence.CHANGE, Influence.NONE
-NETWORK, MESH, GATEWAY = Plane.NETWORK, Plane.MESH, Plane.GATEWAY
+DENY, CHANGE, NONE = UnreadEffect.DENY, UnreadEffect.CHANGE, UnreadEffect.NONE
+NETWORK, MESH, GATEWAY = EnforcementPlane.NETWORK, EnforcementPlane.MESH, EnforcementPlane.GATEWAY
 
 
-def _of(group: str, influence: Influence, plane: Plane, by: By, *kinds: str, note: str = "") -> tuple[UnreadKind, ...]:
-    return tuple(UnreadKind(group, kind, influence, plane, by, note) for kind in kinds)
+def _of(
+    group: str, effect: UnreadEffect, plane: EnforcementPlane, field: str, *kinds: str, note: str = ""
+) -> tuple[UnreadKind, ...]:
+    return tuple(UnreadKind(group, kind, effect, plane, TargetField(field), note) for kind in kinds)
 
 
 def _beside_auth(group: str, note: str, *kinds: str) -> tuple[UnreadKind, ...]:
-    """Return kinds of Kuadrant that have no say in who may call."""
-    return _of(group, NONE, GATEWAY, By.TARGET_REFS, *kinds, note=note)
+    """Return kinds of Kuadrant that allow and deny nothing."""
+    return _of(group, NONE, GATEWAY, "targetRefs", *kinds, note=note)
 
 
 KINDS: Final[tuple[UnreadKind, ...]] = (
     # Kubernetes
-    *_of("extensions", DENY, NETWORK, By.POD_SELECTOR, "NetworkPolicy"),
-    *_of("k8s.cni.cncf.io", DENY, NETWORK, By.POD_SELECTOR, "MultiNetworkPolicy"),
+    *_of("extensions", DENY, NETWORK, "podSelector", "NetworkPolicy"),
+    *_of("k8s.cni.cncf.io", DENY, NETWORK, "podSelector", "MultiNetworkPolicy"),
     # Istio
-    *_of("networking.istio.io", CHANGE, MESH, By.WORKLOAD_SELECTOR, "EnvoyFilter", "Sidecar"),
-    *_of("extensions.istio.io", CHANGE, MESH, By.SELECTOR, "TrafficExtension", "WasmPlugin"),
-    *_of("gateway.kyma-project.io", DENY, MESH, By.CLUSTER, "APIRule"),
+    *_of("networking.istio.io", CHANGE, MESH, "workloadSelector", "EnvoyFilter", "Sidecar"),
+    *_of("extensions.istio.io", CHANGE, MESH, "selector", "TrafficExtension", "WasmPlugin"),
+    *_of("gateway.kyma-project.io", DENY, MESH, "cluster", "APIRule"),
     # Cilium
-    *_of("cilium.io", DENY, NETWORK, By.ENDPOINT_SELECTOR, "CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"),
-    *_of("cilium.io", CHANGE, NETWORK, By.NAMESPACE, "CiliumEnvoyConfig", "CiliumLocalRedirectPolicy"),
-    *_of("cilium.io", CHANGE, NETWORK, By.CLUSTER, "CiliumClusterwideEnvoyConfig"),
+    *_of("cilium.io", DENY, NETWORK, "endpointSelector", "CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"),
+    *_of("cilium.io", CHANGE, NETWORK, "namespace", "CiliumEnvoyConfig", "CiliumLocalRedirectPolicy"),
+    *_of("cilium.io", CHANGE, NETWORK, "cluster", "CiliumClusterwideEnvoyConfig"),
     # Calico, by either of its two APIs. A tier by itself passes or denies what its policies select; staged policies
     # are only recorded.
     *(
         kind
         for group in ("crd.projectcalico.org", "projectcalico.org")
         for kind in (
-            *_of(group, DENY, NETWORK, By.NAMESPACE, "NetworkPolicy"),
-            *_of(group, DENY, NETWORK, By.CLUSTER, "GlobalNetworkPolicy", "Tier"),
-            *_of(group, NONE, NETWORK, By.CLUSTER, "StagedGlobalNetworkPolicy"),
-            *_of(group, NONE, NETWORK, By.NAMESPACE, "StagedKubernetesNetworkPolicy", "StagedNetworkPolicy"),
+            *_of(group, DENY, NETWORK, "namespace", "NetworkPolicy"),
+            *_of(group, DENY, NETWORK, "cluster", "GlobalNetworkPolicy", "Tier"),
+            *_of(group, NONE, NETWORK, "cluster", "StagedGlobalNetworkPolicy"),
+            *_of(group, NONE, NETWORK, "namespace", "StagedKubernetesNetworkPolicy", "StagedNetworkPolicy"),
         )
     ),
     # Other networks
-    *_of("crd.antrea.io", DENY, NETWORK, By.NAMESPACE, "NetworkPolicy"),
-    *_of("crd.antrea.io", DENY, NETWORK, By.CLUSTER, "ClusterNetworkPolicy"),
-    *_of("crd.antrea.io", CHANGE, NETWORK, By.CLUSTER, "TrafficControl"),
-    *_of("k8s.ovn.org", DENY, NETWORK, By.NAMESPACE, "EgressFirewall"),
-    *_of("network.openshift.io", DENY, NETWORK, By.NAMESPACE, "EgressNetworkPolicy"),
-    *_of("kubeovn.io", DENY, NETWORK, By.CLUSTER, "SecurityGroup"),
-    *_of("networking.gke.io", DENY, NETWORK, By.POD_SELECTOR, "FQDNNetworkPolicy"),
-    *_of("networking.k8s.aws", DENY, NETWORK, By.POD_SELECTOR, "ApplicationNetworkPolicy"),
-    *_of("networking.k8s.aws", DENY, NETWORK, By.SUBJECT, "ClusterNetworkPolicy"),
-    *_of("vpcresources.k8s.aws", DENY, NETWORK, By.NAMESPACE, "SecurityGroupPolicy"),
-    *_of("neuvector.com", DENY, NETWORK, By.NAMESPACE, "NvSecurityRule"),
-    *_of("neuvector.com", DENY, NETWORK, By.CLUSTER, "NvClusterSecurityRule"),
+    *_of("crd.antrea.io", DENY, NETWORK, "namespace", "NetworkPolicy"),
+    *_of("crd.antrea.io", DENY, NETWORK, "cluster", "ClusterNetworkPolicy"),
+    *_of("crd.antrea.io", CHANGE, NETWORK, "cluster", "TrafficControl"),
+    *_of("k8s.ovn.org", DENY, NETWORK, "namespace", "EgressFirewall"),
+    *_of("network.openshift.io", DENY, NETWORK, "namespace", "EgressNetworkPolicy"),
+    *_of("kubeovn.io", DENY, NETWORK, "cluster", "SecurityGroup"),
+    *_of("networking.gke.io", DENY, NETWORK, "podSelector", "FQDNNetworkPolicy"),
+    *_of("networking.k8s.aws", DENY, NETWORK, "podSelector", "ApplicationNetworkPolicy"),
+    *_of("networking.k8s.aws", DENY, NETWORK, "subject", "ClusterNetworkPolicy"),
+    *_of("vpcresources.k8s.aws", DENY, NETWORK, "namespace", "SecurityGroupPolicy"),
+    *_of("neuvector.com", DENY, NETWORK, "namespace", "NvSecurityRule"),
+    *_of("neuvector.com", DENY, NETWORK, "cluster", "NvClusterSecurityRule"),
     # Other meshes
-    *_of("consul.hashicorp.com", DENY, MESH, By.CLUSTER, "ServiceIntentions"),
-    *_of("kuma.io", DENY, MESH, By.CLUSTER, "MeshTrafficPermission", "TrafficPermission"),
-    *_of("kuma.io", CHANGE, MESH, By.CLUSTER, "MeshProxyPatch", "MeshTLS", "ProxyTemplate"),
-    *_of("access.smi-spec.io", DENY, MESH, By.CLUSTER, "TrafficTarget"),
-    *_of("policy.openservicemesh.io", DENY, MESH, By.NAMESPACE, "Egress", "IngressBackend"),
-    *_of("k8s.otterize.com", DENY, MESH, By.CLUSTER, "ClientIntents"),
-    *_of("networking.gke.io", DENY, MESH, By.NAMESPACE, "GCPAuthzPolicy"),
-    *_of("eventing.knative.dev", DENY, MESH, By.NAMESPACE, "EventPolicy"),
+    *_of("consul.hashicorp.com", DENY, MESH, "cluster", "ServiceIntentions"),
+    *_of("kuma.io", DENY, MESH, "cluster", "MeshTrafficPermission", "TrafficPermission"),
+    *_of("kuma.io", CHANGE, MESH, "cluster", "MeshProxyPatch", "MeshTLS", "ProxyTemplate"),
+    *_of("access.smi-spec.io", DENY, MESH, "cluster", "TrafficTarget"),
+    *_of("policy.openservicemesh.io", DENY, MESH, "namespace", "Egress", "IngressBackend"),
+    *_of("k8s.otterize.com", DENY, MESH, "cluster", "ClientIntents"),
+    *_of("networking.gke.io", DENY, MESH, "namespace", "GCPAuthzPolicy"),
+    *_of("eventing.knative.dev", DENY, MESH, "namespace", "EventPolicy"),
     # Authorizers that proxies ask: which proxies, their own configuration says
-    *_of("envoy.kyverno.io", DENY, MESH, By.UNKNOWN, "AuthorizationPolicy"),
+    *_of("envoy.kyverno.io", DENY, MESH, "unknown", "AuthorizationPolicy"),
     # Gateways
-    *_of("extensions.kuadrant.io", CHANGE, GATEWAY, By.TARGET_REFS, "OIDCPolicy", note="it creates AuthPolicies"),
-    *_of("extensions.kuadrant.io", DENY, GATEWAY, By.TARGET_REFS, "ThreatPolicy"),
+    *_of("extensions.kuadrant.io", CHANGE, GATEWAY, "targetRefs", "OIDCPolicy", note="it creates AuthPolicies"),
+    *_of("extensions.kuadrant.io", DENY, GATEWAY, "targetRefs", "ThreatPolicy"),
     *_beside_auth("kuadrant.io", "limits of rates", "RateLimitPolicy", "TokenRateLimitPolicy"),
     *_beside_auth("extensions.kuadrant.io", "limits of rates by plan", "PlanPolicy"),
     *_beside_auth("extensions.kuadrant.io", "labels of metrics", "TelemetryPolicy"),
@@ -86,25 +88,25 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
     *_beside_auth("limitador.kuadrant.io", "an installation of Limitador", "Limitador"),
     *_beside_auth("devportal.kuadrant.io", "the developer portal", "APIKey", "APIKeyApproval", "APIKeyRequest"),
     *_beside_auth("devportal.kuadrant.io", "the developer portal", "APIProduct"),
-    *_of("application-networking.k8s.aws", DENY, GATEWAY, By.TARGET_REFS, "IAMAuthPolicy"),
-    *_of("gateway.envoyproxy.io", DENY, GATEWAY, By.TARGET_REFS, "SecurityPolicy"),
-    *_of("gateway.envoyproxy.io", CHANGE, GATEWAY, By.TARGET_REFS, "ClientTrafficPolicy", "EnvoyExtensionPolicy"),
-    *_of("gateway.envoyproxy.io", CHANGE, GATEWAY, By.TARGET_REFS, "EnvoyPatchPolicy"),
-    *_of("aigateway.envoyproxy.io", DENY, GATEWAY, By.UNKNOWN, "MCPRoute"),
-    *_of("gateway.kgateway.dev", DENY, GATEWAY, By.TARGET_REFS, "AgentgatewayPolicy", "RoutePolicy", "TrafficPolicy"),
-    *_of("agentgateway.dev", DENY, GATEWAY, By.TARGET_REFS, "AgentgatewayPolicy"),
-    *_of("enterprise.gloo.solo.io", DENY, GATEWAY, By.UNKNOWN, "AuthConfig"),
-    *_of("gateway.solo.io", CHANGE, GATEWAY, By.TARGET_REFS, "RouteOption", "VirtualHostOption"),
-    *_of("k8s.nginx.org", DENY, GATEWAY, By.UNKNOWN, "Policy"),
-    *_of("gateway.nginx.org", DENY, GATEWAY, By.UNKNOWN, "AuthenticationFilter"),
-    *_of("gateway.nginx.org", CHANGE, GATEWAY, By.UNKNOWN, "SnippetsFilter"),
-    *_of("projectcontour.io", DENY, GATEWAY, By.UNKNOWN, "ExtensionService", "HTTPProxy"),
-    *_of("configuration.konghq.com", DENY, GATEWAY, By.UNKNOWN, "KongClusterPlugin", "KongPlugin", "KongPluginBinding"),
-    *_of("traefik.io", DENY, GATEWAY, By.UNKNOWN, "Middleware", "MiddlewareTCP"),
-    *_of("traefik.containo.us", DENY, GATEWAY, By.UNKNOWN, "Middleware", "MiddlewareTCP"),
-    *_of("hub.traefik.io", DENY, GATEWAY, By.UNKNOWN, "AccessControlPolicy"),
-    *_of("getambassador.io", DENY, GATEWAY, By.UNKNOWN, "AuthService", "Filter", "FilterPolicy"),
-    *_of("apisix.apache.org", DENY, GATEWAY, By.UNKNOWN, "ApisixGlobalRule", "ApisixPluginConfig", "ApisixRoute"),
+    *_of("application-networking.k8s.aws", DENY, GATEWAY, "targetRefs", "IAMAuthPolicy"),
+    *_of("gateway.envoyproxy.io", DENY, GATEWAY, "targetRefs", "SecurityPolicy"),
+    *_of("gateway.envoyproxy.io", CHANGE, GATEWAY, "targetRefs", "ClientTrafficPolicy", "EnvoyExtensionPolicy"),
+    *_of("gateway.envoyproxy.io", CHANGE, GATEWAY, "targetRefs", "EnvoyPatchPolicy"),
+    *_of("aigateway.envoyproxy.io", DENY, GATEWAY, "unknown", "MCPRoute"),
+    *_of("gateway.kgateway.dev", DENY, GATEWAY, "targetRefs", "AgentgatewayPolicy", "RoutePolicy", "TrafficPolicy"),
+    *_of("agentgateway.dev", DENY, GATEWAY, "targetRefs", "AgentgatewayPolicy"),
+    *_of("enterprise.gloo.solo.io", DENY, GATEWAY, "unknown", "AuthConfig"),
+    *_of("gateway.solo.io", CHANGE, GATEWAY, "targetRefs", "RouteOption", "VirtualHostOption"),
+    *_of("k8s.nginx.org", DENY, GATEWAY, "unknown", "Policy"),
+    *_of("gateway.nginx.org", DENY, GATEWAY, "unknown", "AuthenticationFilter"),
+    *_of("gateway.nginx.org", CHANGE, GATEWAY, "unknown", "SnippetsFilter"),
+    *_of("projectcontour.io", DENY, GATEWAY, "unknown", "ExtensionService", "HTTPProxy"),
+    *_of("configuration.konghq.com", DENY, GATEWAY, "unknown", "KongClusterPlugin", "KongPlugin", "KongPluginBinding"),
+    *_of("traefik.io", DENY, GATEWAY, "unknown", "Middleware", "MiddlewareTCP"),
+    *_of("traefik.containo.us", DENY, GATEWAY, "unknown", "Middleware", "MiddlewareTCP"),
+    *_of("hub.traefik.io", DENY, GATEWAY, "unknown", "AccessControlPolicy"),
+    *_of("getambassador.io", DENY, GATEWAY, "unknown", "AuthService", "Filter", "FilterPolicy"),
+    *_of("apisix.apache.org", DENY, GATEWAY, "unknown", "ApisixGlobalRule", "ApisixPluginConfig", "ApisixRoute"),
 )
 
 _BY_NAME = {(entry.group, entry.kind): entry for entry in KINDS}
@@ -122,11 +124,11 @@ def is_unread_name(kind: str) -> bool:
 
 
 def resembling(group: str, kind: str) -> UnreadKind | None:
-    """Return an entry for an unknown kind whose name says that it decides who may talk to whom; None for others.
+    """Return an entry for an unknown kind whose name suggests that it decides about connections; None for others.
 
     It may be one of a system that is not listed, or one whose name or group is misspelt.
     """
     is_listed = any(kind.lower() == entry.kind.lower() for entry in KINDS if entry.group == group)
     if is_listed or _TELLING.search(kind):
-        return UnreadKind(group, kind, DENY, MESH, By.UNKNOWN)
+        return UnreadKind(group, kind, DENY, MESH, TargetField.UNKNOWN)
     return None

@@ -22,7 +22,7 @@ from eastgate.cluster import (
     is_added_label,
 )
 from eastgate.cluster.gateways import BACKEND_KINDS
-from eastgate.cluster.unread.model import By, Influence, Plane, Reach, Unread, UnreadKind
+from eastgate.cluster.unread.model import EnforcementPlane, TargetField, Unread, UnreadEffect, UnreadKind, UnreadTargets
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.document import content_of as whole_content_of
 from eastgate.reading.manifests.rendered import UnlistedKind
@@ -38,25 +38,30 @@ Content = Mapping[str, object]
 def unread_object(kind: UnreadKind, document: Document) -> Unread:
     """Return the object that a document of an unread kind describes."""
     try:
-        return Unread(kind, _LOCATING[kind.by](document, content_of(document)), document)
+        return Unread(kind, _LOCATING[kind.target_field](document, content_of(document)), document)
     except _Unreadable:
         where = (Everything(_home(kind, document)),)
-        return Unread(kind, Reach(where, where, located=False), document)
+        return Unread(kind, UnreadTargets(where, where, located=False), document)
 
 
 def unlisted_objects(document: Document, origin: UnlistedKind) -> Unread:
-    """Return what stands for the objects of a kind that were not read: nobody knows what they would say.
+    """Return one object in place of those of a kind that were not listed: their content is unknown.
 
     Where those of one namespace were, an answer is about what was read.
     """
-    kind = UnreadKind(document.group, document.kind, Influence.CHANGE, Plane.MESH, By.CLUSTER, origin.reason)
+    kind = UnreadKind(
+        document.group, document.kind, UnreadEffect.CHANGE, EnforcementPlane.MESH, TargetField.CLUSTER, origin.reason
+    )
     everywhere = (Everything(None),)
-    return Unread(kind, Reach(everywhere, everywhere, located=origin.beyond is not None), document)
+    return Unread(kind, UnreadTargets(everywhere, everywhere, located=origin.beyond is not None), document)
 
 
 def _home(kind: UnreadKind, document: Document) -> str | None:
     """Return the namespace that an object of this kind stays in; None where it may reach out of it."""
-    if kind.by in (By.SELECTOR, By.WORKLOAD_SELECTOR, By.SUBJECT) or "Cluster" in kind.kind:
+    if (
+        kind.target_field in (TargetField.SELECTOR, TargetField.WORKLOAD_SELECTOR, TargetField.SUBJECT)
+        or "Cluster" in kind.kind
+    ):
         return None
     return document.home
 
@@ -174,7 +179,7 @@ def _referred(document: Document, ref: Content) -> Iterator[Target]:
 # One for each way of naming a target
 
 
-def _by_pod_selector(document: Document, content: Content) -> Reach:
+def _by_pod_selector(document: Document, content: Content) -> UnreadTargets:
     pods = (PodsMatching(document.home, _selector(content, "podSelector")),)
     types = content.get("policyTypes")
     if types is None or types == []:
@@ -185,10 +190,10 @@ def _by_pod_selector(document: Document, content: Content) -> Reach:
         raise _Unreadable
     if not ingress and not egress:
         raise _Unreadable
-    return Reach(pods if ingress else (), pods if egress else ())
+    return UnreadTargets(pods if ingress else (), pods if egress else ())
 
 
-def _by_endpoint_selector(document: Document, content: Content) -> Reach:
+def _by_endpoint_selector(document: Document, content: Content) -> UnreadTargets:
     """Read Cilium's: one `spec` or several `specs`; a policy of the whole cluster has no namespace."""
     node = document.data if document.data is not None else None
     several = node.get("specs") if node is not None else None
@@ -209,10 +214,10 @@ def _by_endpoint_selector(document: Document, content: Content) -> Reach:
             targets.append(PodsMatching(document.home, pods))
     if not targets:
         raise _Unreadable
-    return Reach(tuple(targets), tuple(targets))
+    return UnreadTargets(tuple(targets), tuple(targets))
 
 
-def _by_subject(_document: Document, content: Content) -> Reach:
+def _by_subject(_document: Document, content: Content) -> UnreadTargets:
     subject = content.get("subject")
     if not isinstance(subject, dict) or len(subject) != 1:
         raise _Unreadable
@@ -223,23 +228,23 @@ def _by_subject(_document: Document, content: Content) -> Reach:
         if not isinstance(pods, dict) or pods.keys() - {"namespaceSelector", "podSelector"}:
             raise _Unreadable
         target = PodsAcross(_selector(pods, "namespaceSelector"), _selector(pods, "podSelector"))
-    return Reach((target,), (target,))
+    return UnreadTargets((target,), (target,))
 
 
-def _by_selector(document: Document, content: Content) -> Reach:
+def _by_selector(document: Document, content: Content) -> UnreadTargets:
     """Read Istio's: labels, or references; neither in the root namespace is all. Waypoints serve any namespace."""
     if "targetRefs" in content or "targetRef" in content:
-        return Reach(_through_waypoints(document, content))
-    return Reach((_labelled(document, content.get("selector"), "matchLabels"),))
+        return UnreadTargets(_through_waypoints(document, content))
+    return UnreadTargets((_labelled(document, content.get("selector"), "matchLabels"),))
 
 
-def _by_workload_selector(document: Document, content: Content) -> Reach:
+def _by_workload_selector(document: Document, content: Content) -> UnreadTargets:
     """Read Istio's, for what configures proxies: of callers as well."""
     if "targetRefs" in content:
         targets = _through_waypoints(document, content)
-        return Reach(targets, targets)
+        return UnreadTargets(targets, targets)
     target = _labelled(document, content.get("workloadSelector"), "labels")
-    return Reach((target,), (target,))
+    return UnreadTargets((target,), (target,))
 
 
 def _through_waypoints(document: Document, content: Content) -> tuple[Target, ...]:
@@ -260,38 +265,38 @@ def _labelled(document: Document, selector: object, key: str) -> Target:
     return PodsMatching(namespace, labels) if labels.match_labels else Everything(namespace)
 
 
-def _by_target_refs(document: Document, content: Content) -> Reach:
+def _by_target_refs(document: Document, content: Content) -> UnreadTargets:
     targets = referred_to(document, content)
     if targets is None:
         raise _Unreadable
-    return Reach(targets)
+    return UnreadTargets(targets)
 
 
-def _by_namespace(document: Document, _content: Content) -> Reach:
+def _by_namespace(document: Document, _content: Content) -> UnreadTargets:
     targets = (Everything(document.home),)
-    return Reach(targets, targets)
+    return UnreadTargets(targets, targets)
 
 
-def _by_cluster(_document: Document, _content: Content) -> Reach:
+def _by_cluster(_document: Document, _content: Content) -> UnreadTargets:
     targets = (Everything(None),)
-    return Reach(targets, targets)
+    return UnreadTargets(targets, targets)
 
 
-def _unknown(_document: Document, _content: Content) -> Reach:
-    """Return the reach of an object of which nobody can tell what it is about."""
-    return Reach((Everything(None),), (Everything(None),), located=False)
+def _unknown(_document: Document, _content: Content) -> UnreadTargets:
+    """Return the targets of an object that may be about anything."""
+    return UnreadTargets((Everything(None),), (Everything(None),), located=False)
 
 
-_LOCATING: Mapping[By, Callable[[Document, Content], Reach]] = {
-    By.POD_SELECTOR: _by_pod_selector,
-    By.ENDPOINT_SELECTOR: _by_endpoint_selector,
-    By.SUBJECT: _by_subject,
-    By.SELECTOR: _by_selector,
-    By.WORKLOAD_SELECTOR: _by_workload_selector,
-    By.TARGET_REFS: _by_target_refs,
-    By.NAMESPACE: _by_namespace,
-    By.CLUSTER: _by_cluster,
-    By.UNKNOWN: _unknown,
+_LOCATING: Mapping[TargetField, Callable[[Document, Content], UnreadTargets]] = {
+    TargetField.POD_SELECTOR: _by_pod_selector,
+    TargetField.ENDPOINT_SELECTOR: _by_endpoint_selector,
+    TargetField.SUBJECT: _by_subject,
+    TargetField.SELECTOR: _by_selector,
+    TargetField.WORKLOAD_SELECTOR: _by_workload_selector,
+    TargetField.TARGET_REFS: _by_target_refs,
+    TargetField.NAMESPACE: _by_namespace,
+    TargetField.CLUSTER: _by_cluster,
+    TargetField.UNKNOWN: _unknown,
 }
 
 

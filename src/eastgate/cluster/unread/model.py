@@ -12,7 +12,7 @@ from eastgate.cluster import Target
 from eastgate.reading.manifests import Document
 
 
-class Influence(enum.StrEnum):
+class UnreadEffect(enum.StrEnum):
     """The change that objects of a kind can make to an answer that leaves them out."""
 
     DENY = "deny"  # turn an allow into a deny, and never the reverse
@@ -20,7 +20,7 @@ class Influence(enum.StrEnum):
     NONE = "none"  # nothing: kinds that only look as if they could
 
 
-class Plane(enum.StrEnum):
+class EnforcementPlane(enum.StrEnum):
     """The proxies or network that enforce a kind."""
 
     NETWORK = "network"  # at the network of pods: packets, whoever sends them
@@ -28,7 +28,7 @@ class Plane(enum.StrEnum):
     GATEWAY = "gateway"  # at gateways alone
 
 
-class By(enum.StrEnum):
+class TargetField(enum.StrEnum):
     """The field that names the target of an object; each is read by a function of `locating`."""
 
     POD_SELECTOR = "podSelector"
@@ -48,9 +48,9 @@ class UnreadKind:
 
     group: str
     kind: str
-    influence: Influence
-    plane: Plane
-    by: By
+    effect: UnreadEffect
+    plane: EnforcementPlane
+    target_field: TargetField
     note: str = ""
 
     @property
@@ -62,7 +62,7 @@ class UnreadKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class UnreadTargets:
     """The targets of an object: ANY of `destinations`, where traffic arrives, or of `callers`, where it comes from.
 
     `located`: whether that is known. Where it is not, the targets are all that it may be about.
@@ -78,7 +78,7 @@ class Unread:
     """One object of a kind that is not read."""
 
     kind: UnreadKind
-    reach: Reach
+    targets: UnreadTargets
     document: Document = field(repr=False)
 
     @property
@@ -91,7 +91,7 @@ class Unread:
         return f"{self.kind.kind}{namespace}/{self.document.name}"
 
 
-class Side(enum.StrEnum):
+class QuestionEnd(enum.StrEnum):
     """The end of a question at which an object acts."""
 
     DESTINATION = "destination"
@@ -99,11 +99,11 @@ class Side(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class UnreadMatch:
     """An object that could change an answer, and at which end."""
 
     unread: Unread
-    side: Side
+    end: QuestionEnd
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -113,9 +113,9 @@ class Met:
             "kind": unread.kind.kind,
             "namespace": unread.document.namespace,
             "name": unread.document.name,
-            "can": str(unread.kind.influence),
-            "at": str(self.side),
-            "located": unread.reach.located,
+            "can": str(unread.kind.effect),
+            "at": str(self.end),
+            "located": unread.targets.located,
             "file": unread.span.file,
             "line": unread.span.line,
         }
@@ -136,6 +136,6 @@ class Unconsidered:
     `rejected` is the number of policies that cannot be read; those are about something else.
     """
 
-    met: tuple[Met, ...] = ()
+    matches: tuple[UnreadMatch, ...] = ()
     totals: Mapping[UnreadKind, int] = field(default_factory=dict, compare=False)
     rejected: int = 0

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from eastgate.cluster import RouteMatch, RouteRule
-from eastgate.cluster.fields import Data, entries, mapping, texts
-from eastgate.cluster.read_filters import read_filters
-from eastgate.cluster.read_gateways import read_parent
-from eastgate.cluster.read_routes import read_match
+from eastgate.cluster.read_filters import FILTERS
+from eastgate.cluster.read_gateways import PARENTS
+from eastgate.cluster.read_routes import matches
+from eastgate.cluster.shapes import TEXTS, each, record
 from eastgate.dialects.linkerd.meaning import created, everywhere_in, ref_of
 from eastgate.dialects.linkerd.model import GROUP, HttpRoute, InboundRoute
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Field
+from eastgate.reading.manifests.shapes.reading import reader
 from eastgate.settings import Settings
+
+_MATCHES = each(matches(), make=RouteMatch, together=lambda some: some or (RouteMatch(),))
+_RULES = each({"matches": _MATCHES, "filters": FILTERS}, make=RouteRule)
+_SPEC = record({"parentRefs": Field(PARENTS, into="parents"), "hostnames": TEXTS, "rules": _RULES})
+_read_spec = reader(_SPEC, checked=False)
 
 
 def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute:
-    """Read Linkerd's own HTTPRoute; its parts are read as those of Gateway API's."""
-    spec, ref = mapping({"spec": root["spec"].plain()}, "spec"), ref_of(document)
+    """Read Linkerd's own HTTPRoute; its parts are read as those of Gateway API's, but all headers of one name count."""
+    ref = ref_of(document)
     namespace = ref.namespace or ""
+    spec: dict[str, Any] = {"parents": (), "rules": (RouteRule(),), **_read_spec(root["spec"].plain(), namespace)}
     return HttpRoute(
         ref=ref,
         span=document.span,
@@ -27,18 +37,7 @@ def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute
             kind="HTTPRoute",
             namespace=namespace,
             name=document.name,
-            parents=tuple(read_parent(parent, namespace) for parent in entries(spec, "parentRefs")),
-            hostnames=texts(spec, "hostnames"),
-            rules=tuple(_rule(rule) for rule in entries(spec, "rules")) if "rules" in spec else (RouteRule(),),
             created=created(root),
+            **spec,
         ),
-    )
-
-
-def _rule(rule: Data) -> RouteRule:
-    """Read a rule. To Linkerd, all headers of one name count."""
-    matches = tuple(read_match(match, tuple) for match in entries(rule, "matches"))
-    return RouteRule(
-        matches=matches or (RouteMatch(),),
-        filters=read_filters(rule),
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import HttpProbe, Workload
+from eastgate.cluster.placement import LOOPBACK
 from eastgate.dialects.auditing import enforced
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.clients import cluster_networks
@@ -61,6 +62,7 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[LinkerdResource]
     default, identity_required = _default(workload, scene), _ports(workload, _IDENTITY_PORTS, scene)
     if not attached and not identity_required and default.policy is InboundPolicy.ALL_UNAUTHENTICATED:
         return None
+    placement = scene.world.placement
     return Stance(
         default=default,
         names=tuple(_names(workload, scene)),
@@ -69,8 +71,8 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[LinkerdResource]
         opaque=_ports(workload, _OPAQUE_PORTS, scene),
         identity_required=identity_required,
         routes=tuple(_routes(workload.namespace, scene)),
-        itself=scene.world.itself(workload),
-        cluster=(*cluster_networks(scene.settings), *scene.world.networks),
+        itself=LOOPBACK if placement is None else placement.itself(workload.key),
+        cluster=(*cluster_networks(scene.settings), *(() if placement is None else placement.networks)),
     )
 
 

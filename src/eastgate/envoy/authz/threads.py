@@ -1,4 +1,4 @@
-"""Has checks answered on threads. A check that nobody waits for any more is not kept until a thread is free."""
+"""Answers checks on threads. A check whose caller has gone does not wait for a thread."""
 
 from __future__ import annotations
 

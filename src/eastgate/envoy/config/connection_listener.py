@@ -20,19 +20,9 @@ from google.protobuf.wrappers_pb2 import StringValue
 from eastgate.envoy.config.inbound_listener import note
 from eastgate.envoy.config.inbound_port import NETWORK, InboundPort
 from eastgate.envoy.config.logs import denial_log, log_metadata, sent_connection_log, unreachable_log
-from eastgate.envoy.config.matching import (
-    ADDRESS_KEY,
-    CERTIFICATE_KEY,
-    NO_CALLER,
-    PEER_KEY,
-    SNI_KEY,
-    SOURCE_KEY,
-    UNFIT,
-    by_protocol,
-    caller_matcher,
-    with_fit_certificate,
-)
+from eastgate.envoy.config.matching import NO_CALLER, UNFIT, by_protocol, caller_matcher, with_fit_certificate
 from eastgate.envoy.config.packing import pack
+from eastgate.envoy.config.predicates import ADDRESS_KEY, CERTIFICATE_KEY, PEER_KEY, SNI_KEY, SOURCE_KEY
 from eastgate.envoy.config.typed import Plain, filter_, message, struct, typed
 from eastgate.envoy.plan import ByCaller, Node, PortPlan, ProxyVerdict
 from eastgate.envoy.plan.combining import either

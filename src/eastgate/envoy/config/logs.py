@@ -13,7 +13,7 @@ from typing import Final
 
 from eastgate.envoy.config.bootstrap import CONTROL_PLANE
 from eastgate.envoy.config.inbound_port import ANY_PORT
-from eastgate.envoy.config.matching import (
+from eastgate.envoy.config.predicates import (
     DESTINATION_KEY,
     MCP_METHOD_KEY,
     MCP_NAME_KEY,

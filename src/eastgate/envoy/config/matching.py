@@ -10,16 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
-from ipaddress import IPv4Network, IPv6Network
 from typing import Any, TypeAlias
 
-from envoy.config.core.v3 import address_pb2
 from envoy.extensions.matching.common_inputs.network.v3 import network_inputs_pb2
-from envoy.extensions.matching.input_matchers.ip.v3 import ip_pb2
-from envoy.type.matcher.v3 import http_inputs_pb2
-from google.protobuf.message import Message
-from xds.core.v3 import extension_pb2
 from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.cluster import account_of
@@ -32,60 +25,34 @@ from eastgate.envoy.config.client_certificates import (
     WITH_PURPOSES,
     WITH_USAGE,
 )
-from eastgate.envoy.config.packing import pack
-from eastgate.envoy.config.segments import Segment, TestMap, segments
-from eastgate.envoy.config.spelling import host_pattern, path_pattern
-from eastgate.envoy.config.values import CLEAR, each_key, field_key, marked, single_keys
-from eastgate.envoy.plan import ENCODED_SLASH, ByCaller, Node, ProxyVerdict, RequestField
-from eastgate.envoy.plan.gateway import DESTINATION, MESSAGE
-from eastgate.ir import (
-    ALWAYS,
-    And,
-    Computed,
-    InNetwork,
-    Is,
-    Matcher,
-    Not,
-    OneOf,
-    Or,
-    Predicate,
-    Prefix,
-    Present,
-    Suffix,
+from eastgate.envoy.config.predicates import (
+    CERTIFICATE_KEY,
+    PATH_KEY,
+    PEER_KEY,
+    TOKEN_KEY,
+    add_either,
+    extension,
+    filter_state,
+    input_of,
+    match_regex,
+    match_text,
+    write_test,
 )
-from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, SNI, Attribute
+from eastgate.envoy.config.segments import Segment, TestMap, segments
+from eastgate.envoy.config.values import CLEAR, each_key, field_key
+from eastgate.envoy.plan import ENCODED_SLASH, ByCaller, Node, ProxyVerdict, RequestField
+from eastgate.ir import ALWAYS, Predicate
 from eastgate.ir.service_accounts import AccountsOf, service_account_id
 from eastgate.ir.spiffe import LONGEST, SEGMENT, SPIFFE_ID
 from eastgate.ir.symbolic.callers import AccountsIn, OtherAccounts
 from eastgate.ir.symbolic.trees import DecisionNode
 
-PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBODY
-ADDRESS_KEY = "eastgate.address"
-CERTIFICATE_KEY = "eastgate.certificate"
-SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
-PATH_KEY = "eastgate.path"
-SNI_KEY = "eastgate.sni"  # the name in the TLS handshake
-DESTINATION_KEY = "eastgate.destination"  # where a gateway leads the request
-MESSAGE_KEY = "eastgate.message"  # of an MCP message: whether it was read, its method, the name in its parameters
-WAITING_KEY = "eastgate.waiting"  # where a gateway would lead a request whose body it awaits
-MCP_METHOD_KEY = "eastgate.mcp.method"
-MCP_NAME_KEY = "eastgate.mcp.name"
-CLAIM_KEY = "eastgate.claim"  # the claim of a verified token
-TOKEN_KEY = "eastgate.token"  # the identity of a caller who is known by a token  # noqa: S105 - not a secret
 NOBODY = "none"
 NO_NAME = "-"  # what Envoy notes of a client without a certificate, where it may do without
 NO_CALLER = ProxyVerdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
 _TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the most that RE2 counts
 UNFIT = ProxyVerdict(False, 0, "unfit-certificate")
-_ROOT, _DOUBLED = "/", "//"  # a path of slashes alone is the root to policies, and `//` to Envoy
 
-_NOTED = {
-    SNI: SNI_KEY,
-    DESTINATION: DESTINATION_KEY,
-    MESSAGE: MESSAGE_KEY,
-    MCP_METHOD: MCP_METHOD_KEY,
-    MCP_TOOL: MCP_NAME_KEY,
-}
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
 Leaf: TypeAlias = "Callable[[OnMatch, ProxyVerdict], None]"  # writes a verdict
@@ -115,8 +82,8 @@ def _enter_nobody(nobody: OnMatch, decided: ByCaller[Node], leaf: Leaf, by_token
         return
     [identified], otherwise = _add_list(nobody.matcher, 1)
     is_identity, too_long = (identified.predicate.and_matcher.predicate.add() for _ in range(2))
-    _match_regex(is_identity, _filter_state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{SEGMENT})+")
-    _match_regex(too_long.not_matcher, _filter_state(TOKEN_KEY), _TOO_LONG)
+    match_regex(is_identity, filter_state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{SEGMENT})+")
+    match_regex(too_long.not_matcher, filter_state(TOKEN_KEY), _TOO_LONG)
     inner = _enter_callers(identified.on_match.matcher, decided, leaf, TOKEN_KEY)
     _write_node(inner[NOBODY], decided.nobody, leaf)
     _write_node(otherwise, decided.nobody, leaf)
@@ -124,7 +91,7 @@ def _enter_nobody(nobody: OnMatch, decided: ByCaller[Node], leaf: Leaf, by_token
 
 def _enter_callers(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> Any:
     """Enter all callers but NOBODY, and return the map for that one."""
-    to.matcher_tree.input.CopyFrom(_filter_state(key))
+    to.matcher_tree.input.CopyFrom(filter_state(key))
     entries = to.matcher_tree.exact_match_map.map
     unknown = (decided.stranger, decided.other_account[1], *decided.accounts.values())
     all_alike = all(node == decided.stranger for node in unknown)
@@ -148,7 +115,7 @@ def _fallback(decided: ByCaller[Node], identity: str) -> Node:
 def _enter_unknown(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> None:
     """Decide for unknown callers: by namespace, by trust domain, any at all."""
     if decided.accounts:
-        to.matcher_tree.input.CopyFrom(_filter_state(key))
+        to.matcher_tree.input.CopyFrom(filter_state(key))
         for cell, node in decided.accounts.items():
             entry = to.matcher_tree.prefix_match_map.map[AccountsOf(cell.domain, cell.namespace).prefix]
             _enter_account_or_stranger(entry.matcher, (cell, node), decided.stranger, leaf, key)
@@ -164,7 +131,7 @@ def _enter_account_or_stranger(
     cells.append((SPIFFE_ID, stranger))  # Envoy writes several names of a certificate with commas
     tests, otherwise = _add_list(to, len(cells))
     for test, (pattern, decided) in zip(tests, cells, strict=True):
-        _match_regex(test.predicate, _filter_state(key), pattern)
+        match_regex(test.predicate, filter_state(key), pattern)
         _write_node(test.on_match, decided, leaf)
     leaf(otherwise, NO_CALLER)
 
@@ -188,21 +155,21 @@ def with_fit_certificate(matcher: Any, leaf: Leaf, trust_domain: str | None = No
     """
     checked = _M()
     [unfit], rest = _add_list(checked, 1)
-    too_long, weak, authority, usage, purposes, foreign = _add_either(unfit.predicate, 6)
+    too_long, weak, authority, usage, purposes, foreign = add_either(unfit.predicate, 6)
     named, of_others = (foreign.and_matcher.predicate.add() for _ in range(2))
-    _match_regex(named, _filter_state(PEER_KEY), "spiffe://(?s:.*)")
-    _match_regex(of_others.not_matcher, _filter_state(PEER_KEY), f"spiffe://{_domain(trust_domain)}/(?s:.*)")
-    _match_regex(too_long, _filter_state(PEER_KEY), _TOO_LONG)
-    _match_regex(weak, _filter_state(CERTIFICATE_KEY), WEAK)
-    _match_regex(authority, _filter_state(CERTIFICATE_KEY), AUTHORITY)
+    match_regex(named, filter_state(PEER_KEY), "spiffe://(?s:.*)")
+    match_regex(of_others.not_matcher, filter_state(PEER_KEY), f"spiffe://{_domain(trust_domain)}/(?s:.*)")
+    match_regex(too_long, filter_state(PEER_KEY), _TOO_LONG)
+    match_regex(weak, filter_state(CERTIFICATE_KEY), WEAK)
+    match_regex(authority, filter_state(CERTIFICATE_KEY), AUTHORITY)
     shown, without_usage = (usage.and_matcher.predicate.add() for _ in range(2))
-    _match_regex(shown, _filter_state(CERTIFICATE_KEY), SHOWN)
-    _match_regex(without_usage.not_matcher, _filter_state(CERTIFICATE_KEY), WITH_USAGE)
+    match_regex(shown, filter_state(CERTIFICATE_KEY), SHOWN)
+    match_regex(without_usage.not_matcher, filter_state(CERTIFICATE_KEY), WITH_USAGE)
     has_purposes, not_for_clients = (purposes.and_matcher.predicate.add() for _ in range(2))
-    _match_regex(has_purposes, _filter_state(CERTIFICATE_KEY), WITH_PURPOSES)
-    others, ambiguous = _add_either(not_for_clients, 2)
-    _match_regex(others.not_matcher, _filter_state(CERTIFICATE_KEY), FOR_CLIENTS)
-    _match_regex(ambiguous, _filter_state(CERTIFICATE_KEY), NAMED_TWICE)
+    match_regex(has_purposes, filter_state(CERTIFICATE_KEY), WITH_PURPOSES)
+    others, ambiguous = add_either(not_for_clients, 2)
+    match_regex(others.not_matcher, filter_state(CERTIFICATE_KEY), FOR_CLIENTS)
+    match_regex(ambiguous, filter_state(CERTIFICATE_KEY), NAMED_TWICE)
     leaf(unfit.on_match, UNFIT)
     rest.matcher.CopyFrom(matcher)
     return checked
@@ -219,9 +186,9 @@ def where_slash_is_encoded(matcher: Any, otherwise: Any) -> Any:
     combined = _M()
     [first], rest = _add_list(combined, 1)
     hints, exactly = (first.predicate.and_matcher.predicate.add() for _ in range(2))
-    for hint, character in zip(_add_either(hints, 2), "%;", strict=True):
-        _match_text(hint, _filter_state(PATH_KEY), contains=character)
-    _test(exactly, ENCODED_SLASH)
+    for hint, character in zip(add_either(hints, 2), "%;", strict=True):
+        match_text(hint, filter_state(PATH_KEY), contains=character)
+    write_test(exactly, ENCODED_SLASH)
     first.on_match.matcher.CopyFrom(matcher)
     rest.matcher.CopyFrom(otherwise)
     return combined
@@ -231,7 +198,7 @@ def where(predicate: Predicate, write: Callable[[OnMatch], None], otherwise: Any
     """Build a matcher of what `write` writes for requests with a predicate, and another matcher for the rest."""
     combined = _M()
     [first], rest = _add_list(combined, 1)
-    _test(first.predicate, predicate)
+    write_test(first.predicate, predicate)
     write(first.on_match)
     rest.matcher.CopyFrom(otherwise)
     return combined
@@ -243,8 +210,8 @@ def where_unclear(fields: Sequence[RequestField], refused: Callable[[OnMatch], N
     [first], rest = _add_list(combined, 1)
     keys = [field_key(field.attribute) for field in fields]
     keys += [each_key(field.attribute) for field in fields if field.patterned]
-    for unclear, key in zip(_add_either(first.predicate, len(keys)), keys, strict=True):
-        _match_text(unclear.not_matcher, _filter_state(key), prefix=CLEAR)
+    for unclear, key in zip(add_either(first.predicate, len(keys)), keys, strict=True):
+        match_text(unclear.not_matcher, filter_state(key), prefix=CLEAR)
     refused(first.on_match)
     rest.matcher.CopyFrom(otherwise)
     return combined
@@ -255,11 +222,11 @@ _HTTP = ("'http/1.0'", "'http/1.1'", "'h2c'")  # as Envoy writes what its inspec
 
 def by_protocol(http: Any, otherwise: Any) -> Any:
     """Build a matcher of two: one for connections that speak HTTP, and one for the others."""
-    looked_at = _extension("protocol", network_inputs_pb2.ApplicationProtocolInput())
+    looked_at = extension("protocol", network_inputs_pb2.ApplicationProtocolInput())
     combined = _M()
     [first], rest = _add_list(combined, 1)
-    for is_http, name in zip(_add_either(first.predicate, len(_HTTP)), _HTTP, strict=True):
-        _match_text(is_http, looked_at, exact=name)
+    for is_http, name in zip(add_either(first.predicate, len(_HTTP)), _HTTP, strict=True):
+        match_text(is_http, looked_at, exact=name)
     first.on_match.matcher.CopyFrom(http)
     rest.matcher.CopyFrom(otherwise)
     return combined
@@ -294,12 +261,12 @@ def _write_tests(to: Any, node: DecisionNode[ProxyVerdict], leaf: Leaf) -> None:
 
 def _write_segment(to: Any, segment: Segment, leaf: Leaf) -> None:
     if isinstance(segment, TestMap):
-        to.matcher_tree.input.CopyFrom(_input_of(segment.attribute))
+        to.matcher_tree.input.CopyFrom(input_of(segment.attribute))
         for value, tests in segment.entries.items():
             _write_map_entry(to.matcher_tree.exact_match_map.map[value], tests, leaf)
         return
     for test, (when, inner) in zip(_add_list(to, len(segment))[0], segment, strict=True):
-        _test(test.predicate, when)
+        write_test(test.predicate, when)
         _write_node(test.on_match, inner, leaf)
 
 
@@ -313,138 +280,10 @@ def _write_map_entry(to: OnMatch, tests: Sequence[tuple[Predicate, Node]], leaf:
             _write_node(to.matcher.on_no_match, inner, leaf)
         else:
             test = to.matcher.matcher_list.matchers.add()
-            _test(test.predicate, when)
+            write_test(test.predicate, when)
             _write_node(test.on_match, inner, leaf)
 
 
 def _add_list(to: Any, size: int) -> tuple[list[Any], OnMatch]:
     """Add a list of `size` tests; return them and the fallback, all still to be written."""
     return [to.matcher_list.matchers.add() for _ in range(size)], to.on_no_match
-
-
-# Predicates
-
-
-def _test(to: Any, predicate: Predicate) -> None:
-    """Write a predicate as Envoy's test."""
-    match predicate:
-        case Is(attribute, matcher) if attribute.is_field:
-            wanted = marked(matcher)
-            for alternative, text in zip(_add_either(to, len(wanted)), wanted, strict=True):
-                _match_text(alternative, _filter_state(field_key(attribute)), contains=text)
-        case Is(attribute, matcher):
-            _test_matcher(to, attribute, matcher)
-        case Computed(pattern=(attribute, pattern)) if attribute.is_field:
-            keys = single_keys(attribute)
-            for alternative, key in zip(_add_either(to, len(keys)), keys, strict=True):
-                _match_regex(alternative, _filter_state(key), pattern)
-        case Computed(pattern=(attribute, pattern)):
-            _test_pattern(to, predicate, attribute, pattern)
-        case Not(part):
-            _test(to.not_matcher, part)
-        case And(parts):
-            for part in parts:
-                _test(to.and_matcher.predicate.add(), part)
-        case Or(parts):
-            for alternative, part in zip(_add_either(to, len(parts)), parts, strict=True):
-                _test(alternative, part)
-        case _:
-            raise AssertionError(f"a plan has no such test: {predicate}")
-
-
-def _test_matcher(to: Any, attribute: Attribute, matcher: Matcher) -> None:
-    looked_at = _input_of(attribute)
-    match matcher:
-        case OneOf(values):
-            values = values | {_DOUBLED} if attribute == PATH and _ROOT in values else values
-            for alternative, value in zip(_add_either(to, len(values)), sorted(values, key=str), strict=True):
-                _test_text(alternative, attribute, matcher, str(value))
-        case Prefix(text) | Suffix(text) if text:
-            _test_text(to, attribute, matcher, text)
-        case InNetwork(networks):
-            _match_network(to, looked_at, networks)
-        case Present() | Prefix() | Suffix():
-            _match_regex(to, looked_at, "(?s).*")
-        case _:
-            raise AssertionError(f"a plan has no such matcher: {matcher}")
-
-
-def _test_text(to: Any, attribute: Attribute, matcher: OneOf | Prefix | Suffix, text: str) -> None:
-    """Test a text in all of its spellings; most have one only."""
-    pattern = host_pattern(matcher, text) if attribute == HOST else None
-    if attribute == PATH:
-        pattern = path_pattern(matcher, text)
-    if pattern is not None:
-        _match_regex(to, _input_of(attribute), pattern)
-    elif isinstance(matcher, Prefix):
-        _match_text(to, _input_of(attribute), prefix=text)
-    elif isinstance(matcher, Suffix):
-        _match_text(to, _input_of(attribute), suffix=text)
-    else:
-        _match_text(to, _input_of(attribute), exact=text)
-
-
-def _test_pattern(to: Any, test: Computed, attribute: Attribute, pattern: str) -> None:
-    """Test a pattern. It treats a path of slashes alone like the root."""
-    looked_at = _input_of(attribute)
-    root, doubled = (test.holds({attribute: path}) if attribute == PATH else False for path in (_ROOT, _DOUBLED))
-    if root == doubled:
-        _match_regex(to, looked_at, pattern)
-    elif root:
-        _match_regex(to, looked_at, f"(?:{pattern})|{_DOUBLED}")
-    else:
-        _match_regex(to.and_matcher.predicate.add(), looked_at, pattern)
-        _match_text(to.and_matcher.predicate.add().not_matcher, looked_at, exact=_DOUBLED)
-
-
-def _add_either(to: Any, size: int) -> list[Any]:
-    """Return `size` predicates of which ANY must hold, still to be written; one stands alone."""
-    return [to] if size == 1 else [to.or_matcher.predicate.add() for _ in range(size)]
-
-
-def _match_text(to: Any, looked_at: Any, **how: str) -> None:
-    to.single_predicate.input.CopyFrom(looked_at)
-    for kind, text in how.items():
-        setattr(to.single_predicate.value_match, kind, text)
-
-
-def _match_regex(to: Any, looked_at: Any, pattern: str) -> None:
-    to.single_predicate.input.CopyFrom(looked_at)
-    regex = to.single_predicate.value_match.safe_regex
-    regex.regex = pattern or "(?:)"  # Envoy rejects an empty one
-    regex.google_re2.SetInParent()
-
-
-def _match_network(to: Any, looked_at: Any, networks: tuple[IPv4Network | IPv6Network, ...]) -> None:
-    ranges = [
-        address_pb2.CidrRange(address_prefix=str(network.network_address), prefix_len={"value": network.prefixlen})
-        for network in networks
-    ]
-    to.single_predicate.input.CopyFrom(looked_at)
-    to.single_predicate.custom_match.CopyFrom(_extension("ip", ip_pb2.Ip(cidr_ranges=ranges, stat_prefix="eastgate")))
-
-
-# Inputs
-
-
-@cache
-def _input_of(attribute: Attribute) -> Any:
-    if attribute == IDENTITY:
-        return _filter_state(PEER_KEY)
-    if attribute == ADDRESS:
-        return _filter_state(ADDRESS_KEY)
-    if attribute == PATH:
-        return _filter_state(PATH_KEY)
-    if attribute in _NOTED:
-        return _filter_state(_NOTED[attribute])
-    name = {HOST: ":authority", METHOD: ":method"}[attribute]
-    return _extension("header", http_inputs_pb2.HttpRequestHeaderMatchInput(header_name=name))
-
-
-@cache
-def _filter_state(key: str) -> Any:
-    return _extension("state", network_inputs_pb2.FilterStateInput(key=key))
-
-
-def _extension(name: str, config: Message) -> Any:
-    return extension_pb2.TypedExtensionConfig(name=name, typed_config=pack(config))

@@ -18,8 +18,6 @@ from google.protobuf.message import Message
 from xds.core.v3 import extension_pb2 as xds_extension_pb2
 
 from eastgate.envoy.config.matching import (
-    CLAIM_KEY,
-    PATH_KEY,
     caller_matcher,
     where,
     where_slash_is_encoded,
@@ -27,6 +25,7 @@ from eastgate.envoy.config.matching import (
     with_fit_certificate,
 )
 from eastgate.envoy.config.packing import pack, serialize
+from eastgate.envoy.config.predicates import CLAIM_KEY, PATH_KEY
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.config.values import values_filter
 from eastgate.envoy.plan import BAD_HOST, ENCODED_CHARACTER, UNCLEAR, PortPlan, ProxyVerdict, RequestField, Requests

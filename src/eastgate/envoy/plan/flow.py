@@ -114,7 +114,7 @@ class Flow:
         self.is_left_to_authorizer = self._is_left_to_authorizer()
 
     def _is_left_to_authorizer(self) -> bool:
-        """Tell whether the authorizer decides the whole layer. Raises Inexpressible where nobody can."""
+        """Tell whether the authorizer decides the whole layer. Raises Inexpressible if neither it nor the proxy can."""
         problem = next(filter(None, (obstacle(atom, self._vantage) for atom in self.layer.atoms(observed=False))), None)
         if self._vantage.asks:
             return problem is not None

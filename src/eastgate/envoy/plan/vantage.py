@@ -1,4 +1,4 @@
-"""Vantages: what a proxy sees of a request where it stands, and whom it may ask about the rest."""
+"""Vantages: what a proxy sees of a request where it stands, and whether it may ask an authorizer about the rest."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class AuthenticationError(Exception):
 
 
 class UnavailableError(AuthenticationError):
-    """Nobody can tell now whose credentials these are; the proxy should try again."""
+    """The owner of these credentials cannot be told now; the proxy should try again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Cells of callers: everybody whom no rule tells apart, as one.
+"""Cells of callers: one for all callers that no rule distinguishes.
 
 A caller is known by its SPIFFE ID, and what Linkerd calls it follows from that. Every identity that a rule names, or
 that is known otherwise, is a cell of its own; all others fall into few: the other accounts of a namespace, the other

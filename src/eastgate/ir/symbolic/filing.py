@@ -1,4 +1,4 @@
-"""Arms filed by whom they may concern, so that those of a caller are found without looking at all of them."""
+"""Arms filed by caller, so that those of one caller are found without looking at all of them."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _guarded(when: Predicate, entries: Sequence[Entry[L]]) -> Sequence[Entry[L]]
 
 
 def _tidy(entries: Iterable[Entry[L]]) -> list[Entry[L]]:
-    """Return entries without those that nobody can take, and without those that say what the last one says anyway."""
+    """Return entries without unreachable ones, and without those that the last one makes redundant."""
     kept: list[Entry[L]] = []
     sets: list[frozenset[Predicate]] = []
     for entry in entries:

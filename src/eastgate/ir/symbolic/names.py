@@ -54,19 +54,19 @@ class MeshNames:
         return account[1:] if account is not None and account[0] == self.trust_domain else None
 
     def mesh_name(self, identity: str) -> str:
-        """Return what Linkerd calls an identity."""
+        """Return the Linkerd mesh name of an identity."""
         account = self.account(identity)
         return self._mesh_name(*account) if account is not None else identity
 
     def identity(self, mesh_name: str) -> str | None:
-        """Return whom Linkerd calls so; None where nobody with a SPIFFE ID has that name."""
+        """Return the SPIFFE ID for a Linkerd mesh name, or None."""
         if mesh_name.startswith(SCHEME):
             return mesh_name if self.account(mesh_name) is None else None
         parts = self.parts(mesh_name)
         return service_account_id(self.trust_domain, parts[1], parts[0]) if parts and parts[0] and parts[1] else None
 
     def parts(self, name: str) -> tuple[str, str] | None:
-        """Return what stands for account and namespace in a name, or in the end of one; None where the tail differs."""
+        """Return the account and namespace parts of a name, or of the end of one; None if the tail differs."""
         if not name.endswith(self.tail):
             return None
         account, _, namespace = name.removesuffix(self.tail).rpartition(".")

@@ -137,7 +137,7 @@ def order_stage(stage: Stage) -> Sequence[OrderedStage]:
 
 
 class Ordering:
-    """Orders stages, each once: for whoever looks at the same stages again and again."""
+    """Orders stages, each once, for callers that look at the same stages again and again."""
 
     def __init__(self) -> None:
         self._ordered: dict[int, tuple[Stage, Sequence[OrderedStage]]] = {}  # the stage is kept, and so its id

@@ -17,7 +17,7 @@ class UnreachableError(Exception):
 
 
 class SilenceError(UnreachableError):
-    """A watch on which nothing came for long. There may be nothing to say, or nobody who says it."""
+    """A watch on which nothing came for long. There may be no news, or the connection is dead."""
 
 
 class ApiError(Exception):
@@ -37,12 +37,12 @@ class ApiError(Exception):
 
     @property
     def is_conflict(self) -> bool:
-        """Return whether somebody else was faster, or an object of that name exists."""
+        """Return whether another writer was faster, or an object of that name exists."""
         return self.status == 409
 
     @property
     def is_forbidden(self) -> bool:
-        """Return whether RBAC forbids it, or nobody knows who asks."""
+        """Return whether RBAC forbids it, or the credentials are unknown."""
         return self.status in (401, 403)
 
     @property

@@ -1,4 +1,4 @@
-"""Bounds of reading: what somebody put into a folder must not make us read, and show, other files.
+"""Bounds of reading: the content of a folder must not make Eastgate read, and show, other files.
 
 A file or a folder that is named on the command line is meant, wherever it is. What is found there (a link in a folder,
 a path in a table) may have come with a pull request, and its errors are shown with a line of what was read.

@@ -60,7 +60,7 @@ class Document:
     data: dict[str, Plain] | None
     """The content without positions, if these were not asked for."""
     origin: Stretch | Node | RenderedObject = field(repr=False, compare=False)
-    """What positions are read from when somebody asks for one after all."""
+    """The source from which positions are read on demand."""
     default_namespace: str = field(default="default", repr=False, compare=False)
     _located: Node | None = field(default=None, repr=False, compare=False)
 

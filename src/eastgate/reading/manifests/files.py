@@ -1,4 +1,4 @@
-"""The bytes of the files that somebody gave, and why they cannot be had."""
+"""The bytes of given files, or why they cannot be read."""
 
 from __future__ import annotations
 

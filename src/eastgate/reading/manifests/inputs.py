@@ -1,4 +1,4 @@
-"""Resolves the paths that somebody gave: to files, kustomizations to render, and what is left out."""
+"""Resolves given paths to files, kustomizations to render, and what is left out."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Input:
 
     name: str
     explicit: bool = False
-    """Whether somebody gave this very file, and not a folder that it is in."""
+    """Whether this very file was given, and not a folder that it is in."""
     kustomized: bool = False
 
 

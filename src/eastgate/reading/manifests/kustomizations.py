@@ -28,7 +28,7 @@ _MOST_FOLDERS = 1000
 
 
 class Kustomized:
-    """The path of a kustomization that somebody names with `-k`."""
+    """The path of a kustomization that `-k` names."""
 
     __slots__ = ("path",)
 

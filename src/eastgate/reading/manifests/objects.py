@@ -73,7 +73,7 @@ class Collector:
         self._named_by_us = 0
         self.skims = skim
         self.explicit = True
-        """Whether somebody gave the text that is being read by name: then it should be manifests."""
+        """Whether the text that is being read was given by name: then it should be manifests."""
         self.roots = 0
         """How many documents had anything in them."""
 

@@ -1,4 +1,4 @@
-"""The text of an object that nobody wrote as a file: what a cluster has is shown as YAML, and named by its fields.
+"""The text of an object of a cluster: it is shown as YAML, and named by its fields.
 
 A cluster has many objects, and their owners choose how large they are. So of each only its JSON is kept. Its text, and
 the values in it with their positions, take fifty times as much: they are made when somebody asks for one of them, and
@@ -28,14 +28,14 @@ _MOST_RENDERED: Final = 256 * 1024  # bytes of JSON, of all objects whose texts 
 
 @dataclass(slots=True)
 class _RenderedText:
-    """An object as text, and its values with their positions once somebody has asked for one."""
+    """An object as text, and its values with their positions once one was needed."""
 
     text: SourceText
     root: Node | None = None
 
 
 class RenderedObject(SourceText):
-    """The origin of an object that came as data, and its text, which is made when somebody asks for a position."""
+    """The origin of an object that came as data, and its text, which is made when a position is needed."""
 
     __slots__ = ("_extent", "_json")
 
@@ -113,7 +113,7 @@ _RENDERINGS: Final[SizedCache[RenderedObject, _RenderedText]] = SizedCache(_MOST
 
 
 def forget_renderings() -> None:
-    """Drop the texts of all objects. They are made again when somebody asks for a position."""
+    """Drop the texts of all objects. They are made again when a position is needed."""
     _RENDERINGS.clear()
 
 

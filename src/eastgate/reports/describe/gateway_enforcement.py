@@ -9,7 +9,8 @@ from eastgate.cluster.points import DeadEnd
 from eastgate.cluster.routing import ListenerGroup, RoutingTable
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.envoy.plan.enforcers import Enforcer, LayerEnforcement, enforcement_at_gateway
-from eastgate.envoy.plan.gateway import GatewayDestination, plan_destinations
+from eastgate.envoy.plan.gateway import GatewayDestination
+from eastgate.envoy.plan.gateway_planner import plan_destinations
 from eastgate.reports.cluster import Cluster, effects_of
 from eastgate.reports.describe.model import DescribedField, list_field
 

@@ -49,7 +49,7 @@ def _add_unconsidered(cluster: Cluster, description: Description) -> Description
     has_network = all(isinstance(point, str) for point in description.points)  # as those of workloads have
     unconsidered = cluster.unconsidered(description.points, network=not has_network)
     lines = tuple(list_unconsidered(unconsidered, cluster.authority.unread))
-    data = [met.to_json() for met in unconsidered.met]
+    data = [met.to_json() for met in unconsidered.matches]
     fields = (*description.fields, DescribedField("unconsidered", "Not considered", data, lines, block=True))
     return replace(description, fields=fields)
 

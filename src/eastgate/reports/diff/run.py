@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
-from eastgate.cluster.unread import Influence, Unread
+from eastgate.cluster.unread import Unread, UnreadEffect
 from eastgate.ir import ALWAYS, NEVER
 from eastgate.ir.attributes import REFUSED_PATH
 from eastgate.ir.symbolic.partial import Facts, residual
@@ -151,4 +151,4 @@ def _unread(comparison: AuthorityComparison) -> Iterator[str]:
 
 
 def _acts(unread: Unread) -> bool:
-    return unread.kind.influence is not Influence.NONE
+    return unread.kind.effect is not UnreadEffect.NONE

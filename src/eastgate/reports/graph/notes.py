@@ -29,7 +29,7 @@ def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
     if authority.unread is not Handling.IGNORE:
         for unread in dict.fromkeys(met.unread for met in could_change(unconsidered, allowed=True)):
             pods = sorted(_selected(cluster, unread), key=natural)
-            if pods and unread.reach.located:
+            if pods and unread.targets.located:
                 named = ", ".join(limit(pods, _MOST))
                 yield f"{unread} could deny what is marked allow? or depends?: it is about {named}"
     uncertain = {policy.ref: point for point in points for policy in authority.programs.uncertain(point)}
@@ -55,7 +55,7 @@ def _enforcement_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[st
 def _selected(cluster: Cluster, unread: Unread) -> Iterator[str]:
     """Yield the workloads that an object of an unread kind is about, as a destination or as a caller."""
     world = cluster.authority.world
-    targets = (*unread.reach.destinations, *unread.reach.callers)
+    targets = (*unread.targets.destinations, *unread.targets.callers)
     for workload in world.workloads.values():
         if any(world.target_matches(target, workload) for target in targets):
             yield workload.key

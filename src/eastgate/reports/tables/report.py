@@ -96,7 +96,7 @@ def _result(result: Result) -> dict[str, object]:
         "problem": result.problem,
         "verdict": decision.verdict if decision is not None else None,
         "policy": decision.policy if decision is not None else None,
-        "unconsidered": [met.to_json() for met in decision.unconsidered.met] if decision is not None else [],
+        "unconsidered": [met.to_json() for met in decision.unconsidered.matches] if decision is not None else [],
         "cites": result.cites,
     }
 

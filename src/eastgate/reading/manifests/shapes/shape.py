@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from eastgate.basics.diagnostics import Code, Reporter, did_you_mean
 from eastgate.basics.diagnostics.spans import Span
@@ -37,11 +37,15 @@ class Check(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class Text(Generic[C]):
-    """A string; `rule` may look at it more closely. `served` is how long it may be for an API server (see `ListOf`)."""
+    """A string; `rule` may look at it more closely. `served` is how long it may be for an API server (see `ListOf`).
+
+    `make`, here and in lists and records, is what a `reader` makes of it.
+    """
 
     what: str = "a string"
     rule: Callable[[Node, Check[C]], None] | None = None
     served: int | None = None
+    make: Callable[[str], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class ListOf(Generic[C]):
     what: str = "a list"
     rule: Callable[[Node, Check[C]], None] | None = None
     served: int | None = None
+    make: Callable[[tuple[Any, ...]], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,9 @@ class Field(Generic[C]):
     needed: Condition | None = None  # whether it is required, depending on the fields beside it
     when: Condition | None = None  # whether it is read at all, depending on the fields beside it
     implied: bool = False  # whether a mapping that is absent is an empty one, in which something may be missing
+    into: str | None = None  # the parameter that takes the value, where it is not called as the field
+    blank: bool = False  # whether an empty text is as good as absent
+    home: bool = False  # whether an absent value is the namespace of the object
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +144,7 @@ class Record(Generic[C]):
     about: str | None = None
     served: Record[C] | None = None
     shorthand: str | None = None  # what to write instead of a mere string, which stands for `{}`
+    make: Callable[..., Any] | None = None  # takes the fields by name; without it, who takes the record takes these
     counted: int = 6  # optional fields that an API server can refuse others beside: the alternatives double with each
 
 
@@ -307,7 +316,7 @@ def _otherwise(shape: Record[C]) -> str:
 
 
 def _meant(shape: Record[C], key: str) -> str | None:
-    """Return the field that somebody who wrote an unknown key most likely meant."""
+    """Return the field that an unknown key most likely means."""
     if key in shape.fields or _negated(shape, key) is not None:
         return None
     return shape.misspelt.get(key) or did_you_mean(key, shape.fields)

@@ -1,1 +1,1 @@
-"""Noticing that manifests were saved, and whether somebody is still writing them."""
+"""Notices that manifests were saved, and whether they are still being written."""

@@ -26,7 +26,7 @@ from eastgate.reading.manifests.kustomizations import FILES
 _STEP_MS = 5
 _DEBOUNCE_MS = 20
 _SETTLE_MS = 100
-_LOOK_AGAIN = 3.0
+_RESCAN_SECONDS = 3.0
 _POLL = 0.5
 _MOST_LINKS = 40
 
@@ -116,7 +116,7 @@ async def _kernel_events(folders: set[str], poll_every: float | None) -> AsyncGe
         async for events in watching:
             now = time.monotonic()
             # At first, for what happened before the kernel watched; later, for file systems that tell nothing.
-            if events or now - looked > _LOOK_AGAIN or now - began < 3 * _SETTLE_MS / 1000:
+            if events or now - looked > _RESCAN_SECONDS or now - began < 3 * _SETTLE_MS / 1000:
                 looked = now
                 yield {path for _, path in events}
 

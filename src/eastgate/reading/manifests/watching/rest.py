@@ -30,7 +30,7 @@ def is_being_written(path: str) -> bool:
 
 
 def _is_open_for_writing(opened: int) -> bool | None:
-    """Ask for a read lease, which the kernel gives where nobody writes. None where it gives none for this file.
+    """Ask for a read lease, which the kernel grants only without writers. None if it grants none for this file.
 
     A process that opens the file for writing meanwhile waits until the lease is returned, which is at once; the signal
     for that is one that is ignored.
