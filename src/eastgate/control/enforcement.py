@@ -20,7 +20,7 @@ from eastgate.control.gateways import GatewaySite, gateway_identity
 from eastgate.control.identity import Svid, TrustBundles
 from eastgate.control.outbound import OutboundResources
 from eastgate.control.planning import Plans, is_routing
-from eastgate.control.sidecars import Sidecars
+from eastgate.control.sidecars import SidecarResources
 from eastgate.control.sites import ProxySite, identity_of
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.config.secrets import optional_trust_secret, svid_secret, trust_secret
@@ -68,7 +68,7 @@ class Enforcement:
         )
         self.sites: Mapping[str, ProxySite] = self.fleet.sites
         self.gateways: Mapping[str, GatewaySite] = self.fleet.gateways
-        self._sidecars = Sidecars(self.fleet)
+        self._sidecars = SidecarResources(self.fleet)
         self._outbound = OutboundResources(self.fleet)
         self._on_closure = on_closure
         self._served: set[str] | None = set() if on_demand else None  # sidecars that were asked for; None: all are

@@ -28,7 +28,7 @@ from eastgate.envoy.server.server import AdsServer
 from eastgate.ir import ExternalAuthorizer
 
 
-class ControlPlane:
+class ProxyPlane:
     """Enforcement, the server that hands it to proxies, their certificates, and the authorizer of gateways.
 
     Use it with `async with`.
@@ -57,7 +57,7 @@ class ControlPlane:
         )
         self._stack = AsyncExitStack()
 
-    async def __aenter__(self) -> ControlPlane:
+    async def __aenter__(self) -> ProxyPlane:
         self._stack.push_async_callback(self.certificates.close)
         self._stack.callback(self._source.watch(self._on_source_change))
         self._stack.callback(self._server.listen(self._on_server_event))

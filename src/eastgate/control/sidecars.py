@@ -20,7 +20,7 @@ from eastgate.envoy.plan.any_port import named_ports
 from eastgate.envoy.server.resources import XdsResource
 
 
-class Sidecars:
+class SidecarResources:
     """Makes the resources of the sidecars of a fleet, and notes by which programs it made them."""
 
     def __init__(self, fleet: Fleet) -> None:

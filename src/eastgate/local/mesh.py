@@ -42,7 +42,7 @@ from eastgate.control.gateways import GatewaySite
 from eastgate.control.identity import EmbeddedCa, Lifetimes, SvidSource, WorkloadApi
 from eastgate.control.metrics import MeshMetrics
 from eastgate.control.modes import PortMode, changed_modes, mode_of
-from eastgate.control.plane import ControlPlane
+from eastgate.control.plane import ProxyPlane
 from eastgate.control.sites import ProxySite
 from eastgate.dialects import HOSTS
 from eastgate.envoy.config.clusters import SocketAddress
@@ -63,7 +63,7 @@ from eastgate.local.machine.addresses import Addresses
 from eastgate.local.machine.guard import Guard
 from eastgate.local.machine.rundir import DEFAULT_NAME, RunDir
 from eastgate.local.open_requests import OpenRequestMonitor
-from eastgate.local.placing import Placement
+from eastgate.local.placing import LocalPlacement
 from eastgate.local.proxies import Proxies
 from eastgate.settings import Settings
 
@@ -150,7 +150,7 @@ class LocalMesh:
             tokens=self.options.tokens,
             authorizer=AuthorizerSockets(checks, tools),
         )
-        plane = ControlPlane(self.enforcement, self.server, source, self.emit)
+        plane = ProxyPlane(self.enforcement, self.server, source, self.emit)
         self.plane = await self._stack.enter_async_context(plane)
         self.certificates = plane.certificates
         self.authorizer = await plane.answer_checks(
@@ -163,7 +163,7 @@ class LocalMesh:
         self._stack.push_async_callback(self.server.stop, 0.2)
         self._stack.push_async_callback(self.proxies.stop)
         self._stack.callback(self.server.listen(self._on_server_event))
-        self._placement = Placement(self._addresses, self.options.apps, self.proxies.built_in_app)
+        self._placement = LocalPlacement(self._addresses, self.options.apps, self.proxies.built_in_app)
         await self._apply(Changes(Manifests(authority.settings)), _START_TIMEOUT)
         self._modes = {node: self._compute_modes(node) for node in self.sites}
         self._report_closures()

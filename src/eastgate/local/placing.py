@@ -13,7 +13,7 @@ from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.local.machine.addresses import Addresses
 
 
-class Placement:
+class LocalPlacement:
     """Places workloads and Gateways. `apps` are applications of the user (see `MeshOptions`); `built_in_app` returns
     the address of the built-in one of a workload's port.
     """

@@ -19,7 +19,7 @@ from eastgate.control.closures import Closure
 from eastgate.control.enforcement import Enforcement
 from eastgate.control.fleet import everything
 from eastgate.control.identity import SvidSource
-from eastgate.control.plane import ControlPlane
+from eastgate.control.plane import ProxyPlane
 from eastgate.control.sites import ProxySite
 from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.membership import GATEWAY_PREFIX, split_proxy
@@ -80,7 +80,7 @@ class ProxyControl:
             sends_logs=on_record is not None,
             on_closure=_log_closure,
         )
-        self.plane = ControlPlane(self.enforcement, self.server, source)
+        self.plane = ProxyPlane(self.enforcement, self.server, source)
         self.lock = self.plane.lock
         self.sites = Sites(authority.world, site_of)
         self.tracker = ProgressTracker(replica, self.server, self.enforcement)
