@@ -15,7 +15,7 @@ from envoy.config.core.v3.base_pb2 import Node
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest, DeltaDiscoveryResponse
 
 from bench.cluster.requests import Channels
-from eastgate.controller.certificates.server_tls import control_plane_names
+from eastgate.controller.certificates.ca_secret import control_plane_names
 from eastgate.envoy.server import CLUSTER, ENDPOINTS, EXTENSION, LISTENER, SECRET
 
 __all__ = ["SimulatedProxies", "SimulatedProxy"]

@@ -16,8 +16,8 @@ from bench.plans import TRUST_DOMAIN
 from eastgate.control.identity import EmbeddedCa, Svid, TrustBundles
 from eastgate.control.sites import ProxySite
 from eastgate.envoy.config.bootstrap import bootstrap
+from eastgate.envoy.config.client_certificates import svid_secret, trust_secret
 from eastgate.envoy.config.clusters import SocketAddress
-from eastgate.envoy.config.secrets import svid_secret, trust_secret
 from eastgate.envoy.server.resources import XdsResource
 from eastgate.envoy.server.server import AdsServer
 from eastgate.envoy.server.store import Store

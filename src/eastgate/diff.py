@@ -2,7 +2,6 @@
 
 from eastgate.basics.public import publish
 from eastgate.reach.comparison import DoubtReason
-from eastgate.reports.diff.markdown import markdown
 from eastgate.reports.diff.model import (
     ChangedPorts,
     ChangedRequests,
@@ -12,6 +11,7 @@ from eastgate.reports.diff.model import (
     Unproven,
     VerdictChange,
 )
+from eastgate.reports.diff.words import markdown
 
 __all__ = [
     "ChangedPorts",

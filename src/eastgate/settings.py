@@ -202,6 +202,16 @@ class Settings:
             for name, (owner, attribute) in _homes().items()
         }
 
+    def difference_from(self, deciding: Settings) -> str:
+        """Return what makes manifests that were read with these settings unfit to be decided with others."""
+        read_with, given = self.to_json(), deciding.to_json()
+        name = next((name for name in given if given[name] != read_with[name]), None)
+        if name is None:
+            return "the manifests were read for other networks of this machine than they are to be decided for"
+        return (
+            f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
+        )
+
 
 def _camel(name: str) -> str:
     first, *rest = name.split("_")

@@ -2,7 +2,7 @@
 
 from eastgate.basics.public import publish
 from eastgate.reports.invariants.future import ImaginedPod
-from eastgate.reports.invariants.standings import Counterexample, StatementFinding, StatementStanding
+from eastgate.reports.invariants.objects import Counterexample, StatementFinding, StatementStanding
 from eastgate.reports.tables import Case, Coverage, Rejection, Result, Run, Table
 
 __all__ = [

@@ -11,8 +11,8 @@ from typing import Any
 from eastgate import Authority, Settings
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.local.machine.connection import CallConnection, Called, HttpRequest, Target
+from eastgate.local.machine.control import SocketServer
 from eastgate.local.machine.http1 import Malformed, Source
-from eastgate.local.machine.serving import SocketServer
 from eastgate.local.mesh import LocalMesh
 from tests.attacks.http1 import Head, body_of, read_head
 from tests.attacks.trying import Try, hear

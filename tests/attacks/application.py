@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from hpack import Decoder, Encoder
 
+from eastgate.local.machine.control import SocketServer
 from eastgate.local.machine.http1 import Malformed, Source
-from eastgate.local.machine.serving import SocketServer
 from tests.attacks.frames import (
     ACK,
     CONTINUATION,

@@ -12,7 +12,7 @@ import grpc
 from eastgate.authority.questions import Question
 from eastgate.cluster.ends import ANONYMOUS
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
-from eastgate.ir.fields import header_values
+from eastgate.ir.attributes import header_values
 from tests.authorino.requests import FAR, answered, check_request, signer
 from tests.authorino.running import Authorino, Manifest
 from tests.authorino.serving import Served, spec_of

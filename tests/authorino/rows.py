@@ -15,8 +15,8 @@ from eastgate.convert.authconfigs import auth_config
 from eastgate.dialects.kuadrant import schemes
 from eastgate.dialects.kuadrant.authorino import evaluate as evaluating
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import Scheme
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from eastgate.dialects.kuadrant.proposal import meaning
 from eastgate.dialects.kuadrant.schemes import read_scheme, scheme_from
 from eastgate.reading.manifests.node import Node

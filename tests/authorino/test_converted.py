@@ -11,8 +11,7 @@ import pytest
 
 from eastgate.convert import Assumption, Options
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
-from eastgate.ir.attributes import PATH
-from eastgate.ir.fields import header_values
+from eastgate.ir.attributes import PATH, header_values
 from tests.authorino.requests import Issuers, answered, check_request, with_real_token
 from tests.authorino.rows import Recorder, Row, in_namespace
 from tests.authorino.running import Authorino, Manifest

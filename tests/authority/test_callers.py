@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from eastgate import Authority, Question, QuestionError, dialects
 from eastgate.authority.reading import sort_documents
 from eastgate.ir import AccountsOf
-from eastgate.ir.service_accounts import account_of
-from eastgate.ir.spiffe import spiffe_problem
+from eastgate.ir.spiffe import account_of, spiffe_problem
 from eastgate.reading.manifests.reader import read_text
 from eastgate.settings import Settings
 

@@ -12,7 +12,7 @@ from threading import Event, Thread
 import pytest
 from click.testing import Result
 
-from eastgate.cli import asking
+from eastgate.cli import call as call_command
 from tests.cli.conftest import Cli
 from tests.cli.test_other import complete
 from tests.local.running import Up, up
@@ -222,7 +222,7 @@ def test_without_a_mesh_it_says_how_to_start_one(cli: Cli) -> None:
 
 
 def test_a_disagreement_is_loud(cli: Cli, mesh: Up, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = asking.ask("calls", "call", source="sa:shop/web", to="pod:shop/cart", port=8080)
+    answer = call_command.ask("calls", "call", source="sa:shop/web", to="pod:shop/cart", port=8080)
     answer["calls"][0]["agrees"] = False
     monkeypatch.setattr("eastgate.cli.call.ask", lambda *_, **__: answer)
     done = call(cli, *CART)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from eastgate.cli.asking import ask
+from eastgate.cli.call import ask
 from tests.certificates import self_signed
 from tests.cli.conftest import Cli
 from tests.cli.test_other import complete

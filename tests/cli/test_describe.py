@@ -9,7 +9,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from eastgate.cli import main
-from eastgate.reports.describe import findings
+from eastgate.reports.describe import policies
 from tests.cli.conftest import Cli
 from tests.reports.world import DRAFT
 
@@ -59,7 +59,7 @@ def test_points_that_policies_affect_are_texts_in_json(cli: Cli) -> None:
 def test_findings_that_were_not_looked_for_are_not_shown_as_none(
     cli: Cli, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(findings, "_MOST_WORKLOADS", 1)
+    monkeypatch.setattr(policies, "_MOST_WORKLOADS", 1)
     assert (
         "not looked for: there are more than 1 workloads; run eastgate lint"
         in cli("describe", "pod/cart", "-n", "shop", "-f", shop).stdout
@@ -95,7 +95,7 @@ def test_a_broken_lint_does_not_pass_for_one_without_findings(
     def broken(_authority: object) -> list[object]:
         raise ImportError("broken")
 
-    monkeypatch.setattr(findings, "lint", broken)
+    monkeypatch.setattr(policies, "lint", broken)
     told = cli("describe", "policy", "payments-from-cart", "-f", shop)
     assert (told.exit_code, told.stdout) == (2, "")
     assert "this is a bug in Eastgate: ImportError: broken" in told.stderr

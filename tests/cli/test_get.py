@@ -12,8 +12,7 @@ import yaml
 from eastgate import dialects
 from eastgate.reading.manifests import read_text
 from eastgate.reports.get import listing
-from eastgate.reports.get.manifests import age_of
-from eastgate.reports.get.selectors import BadSelector, parse_selector
+from eastgate.reports.get.manifests import BadSelector, age_of, parse_selector
 from tests.cli.conftest import SHOP, Cli
 from tests.dialects.linkerd.cluster import ON_ROUTE, gateway_route, pod, policy, route, server
 from tests.reports.world import example

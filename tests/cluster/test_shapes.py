@@ -19,7 +19,7 @@ from eastgate.cluster.read_pods import CONTROLLERS, POD
 from eastgate.cluster.secrets import SECRET
 from eastgate.cluster.slices import SLICE
 from eastgate.reading.manifests.shapes import Check, Field, ListOf, Record, Shape, Text, check
-from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.reading import MisfitError, parameter, reader
 from tests.cluster.manifests import manifest
 from tests.reading.manifests.reading import yaml_node

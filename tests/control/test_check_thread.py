@@ -13,8 +13,8 @@ import grpc
 import pytest
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 
-from eastgate.control.check_thread import CheckThread
-from eastgate.control.endpoints import UnixEndpoint
+from eastgate.control.authorizing import CheckThread
+from eastgate.control.sites import UnixEndpoint
 from eastgate.envoy.authz.server import CheckReply, ReceivedCheck
 from tests.patience import PATIENCE
 

@@ -15,9 +15,9 @@ import pytest
 from eastgate.control.authorizer.checks import Body, ProxyCheck
 from eastgate.control.authorizer.external import ExternalAuthorizers
 from eastgate.control.authorizing import MeshAuthorizer, _with_notes
-from eastgate.control.endpoints import TlsEndpoint
 from eastgate.control.gateways import gateway_identity
 from eastgate.control.identity import EmbeddedCa, client_context, server_context
+from eastgate.control.sites import TlsEndpoint
 from eastgate.envoy.config.gateway_filters import LARGEST_MESSAGE
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from tests.local.toystore import ToyStore, toy_store

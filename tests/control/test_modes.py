@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eastgate import load
-from eastgate.control.modes import PortMode, changed_modes, mode_of
+from eastgate.control.capturing import PortMode, changed_modes, mode_of
 from eastgate.ir import (
     ALWAYS,
     NEVER,

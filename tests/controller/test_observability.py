@@ -20,9 +20,10 @@ from eastgate.control.authorizer.http_server import ServedRequest
 from eastgate.control.identity.svid import utc_now
 from eastgate.controller.admission.changes import AdmissionJudgement, AdmissionRefusal, RequestedChange
 from eastgate.controller.admission.webhooks import Webhooks
+from eastgate.controller.controller import HealthServer
 from eastgate.controller.decision_log import DecisionSampling, SampledDecisions, open_decision_log
-from eastgate.controller.health import HealthServer
-from eastgate.controller.heartbeat import Heartbeat
+from eastgate.controller.election import Heartbeat
+from eastgate.controller.judging import ObservedWebhooks
 from eastgate.controller.logs import (
     JsonFormatter,
     TextFormatter,
@@ -33,7 +34,6 @@ from eastgate.controller.logs import (
     without_secrets,
 )
 from eastgate.controller.metrics import ControllerMetrics, decider
-from eastgate.controller.reviewing import ObservedWebhooks
 from eastgate.envoy.server import LISTENER, Metrics, ResourceRejection
 from eastgate.reading.kubernetes import ApiError, UnreachableError
 from tests.control.authorizer.worlds import live_authorizer

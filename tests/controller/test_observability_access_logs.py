@@ -19,13 +19,13 @@ from google.protobuf.message import Message
 
 from eastgate import Settings
 from eastgate.control.access_log import Observation, read_record
-from eastgate.controller.certificates.server_tls import control_plane_names
+from eastgate.controller.certificates.ca_secret import control_plane_names
 from eastgate.controller.proxies.control import ProxyControl
+from eastgate.envoy.config.bootstrap import ControlPlane, ProxyFiles, pod_bootstrap, secret_sources
 from eastgate.envoy.config.capture import capture_resource
 from eastgate.envoy.config.connection_listener import closing_connection_listener, connection_listener
 from eastgate.envoy.config.inbound_listener import inbound_listener
 from eastgate.envoy.config.inbound_port import Capture, InboundPort
-from eastgate.envoy.config.pod_bootstrap import ControlPlane, ProxyFiles, pod_bootstrap, secret_sources
 from eastgate.envoy.config.request_listener import request_listener
 from eastgate.envoy.plan import plan_port
 from eastgate.envoy.server import AuthenticatedProxy, Metrics

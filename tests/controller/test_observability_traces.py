@@ -18,8 +18,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client import CollectorRegistry
 
 from eastgate.control.authorizer.http_server import ServedRequest
+from eastgate.controller.judging import ObservedWebhooks
 from eastgate.controller.metrics import ControllerMetrics
-from eastgate.controller.reviewing import ObservedWebhooks
 from eastgate.controller.tracing import span, start_tracing, trace_by, wants_traces
 from tests.controller.admission.reviews import admission_review, policy, rules
 

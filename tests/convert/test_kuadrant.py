@@ -20,7 +20,7 @@ from eastgate.convert.policy_writing import rules_of_policy
 from eastgate.convert.verifying import verify
 from eastgate.dialects import reads
 from eastgate.dialects.kuadrant.hosts import host_problem
-from eastgate.ir.fields import query_of
+from eastgate.ir.attributes import query_of
 from eastgate.ir.paths import handed_path
 from eastgate.reach.comparison import AuthorityComparison, DoubtReason
 from eastgate.reach.hosts import host_names

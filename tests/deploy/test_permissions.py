@@ -14,7 +14,7 @@ import grpc
 import pytest
 from envoy.service.discovery.v3 import discovery_pb2
 
-from eastgate.authority.sources.kinds import watched_kinds
+from eastgate.authority.sources.needs import watched_kinds
 from eastgate.control.identity.ca import Lifetimes
 from eastgate.controller.certificates.ca_secret import CA_NAME, new_secret
 from eastgate.controller.gateways.objects import OBJECT_RESOURCES

@@ -8,7 +8,7 @@ from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
 from eastgate.ir import Chain, Deny, Layer, Placement, Request, Rule
 from eastgate.ir.symbolic.completions import complete
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from tests.engine import strategies
 
 

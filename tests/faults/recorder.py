@@ -7,8 +7,8 @@ import contextlib
 import os
 from dataclasses import dataclass
 
+from eastgate.local.machine.control import SocketServer
 from eastgate.local.machine.http1 import Malformed, Source
-from eastgate.local.machine.serving import SocketServer
 from tests.attacks.http1 import body_of, read_head
 
 __all__ = ["Arrived", "Recorder"]

@@ -11,11 +11,10 @@ import pytest
 from eastgate.authority.questions import Question
 from eastgate.envoy.config import values
 from eastgate.envoy.plan import joint_of
-from eastgate.envoy.plan.exactness import obstacle
+from eastgate.envoy.plan.combining import obstacle
 from eastgate.envoy.plan.vantage import AT_SIDECAR
 from eastgate.ir import Is, Present
-from eastgate.ir.attributes import header
-from eastgate.ir.fields import header_values
+from eastgate.ir.attributes import header, header_values
 from eastgate.local.calls import make_calls
 from eastgate.local.machine.connection import CallConnection
 from tests.attacks.frames import GOAWAY, RST_STREAM, frames, opening, request

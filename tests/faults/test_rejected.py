@@ -12,9 +12,9 @@ from envoy.config.listener.v3 import listener_pb2
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
 
-from eastgate.control import closures, enforcement, sidecars
+from eastgate.control import closures, enforcement
 from eastgate.control.events import Enforced, NotEnforced, PartlyEnforced
-from eastgate.envoy.config import limits, listeners, secrets, sidecar
+from eastgate.envoy.config import client_certificates, listeners, sidecar
 from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, ResourceKey, XdsResource, short_type
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, Running, running
@@ -60,8 +60,8 @@ def spoiler(monkeypatch: pytest.MonkeyPatch) -> Spoiler:
     def spoil(of: Callable[..., XdsResource]) -> Callable[..., XdsResource]:
         return lambda *arguments: made(of(*arguments))
 
-    monkeypatch.setattr(sidecars, "inbound_resources", resources)
-    monkeypatch.setattr(enforcement, "trust_secret", spoil(secrets.trust_secret))
+    monkeypatch.setattr(enforcement, "inbound_resources", resources)
+    monkeypatch.setattr(enforcement, "trust_secret", spoil(client_certificates.trust_secret))
     return made
 
 
@@ -194,7 +194,7 @@ async def test_what_is_too_much_for_a_proxy_is_not_sent_and_closes_its_port(
     why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def find_obstacle(one: XdsResource) -> str | None:
-        return f"too {why}" if one.key == _REQUESTS and _BAD in one.policies else limits.find_obstacle(one)
+        return f"too {why}" if one.key == _REQUESTS and _BAD in one.policies else listeners.find_obstacle(one)
 
     monkeypatch.setattr(closures, "find_obstacle", find_obstacle)
     async with running(*_BASE, _API) as mesh:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from eastgate.local.machine.binary import find_envoy
+from eastgate.local.machine.envoy import find_envoy
 from tests.programs import Processes, free_port
 
 _FLAGS = ("--disable-hot-restart", "--concurrency", "1", "--log-level", "error", "--file-flush-interval-msec", "20")

@@ -10,8 +10,7 @@ from prometheus_client import CollectorRegistry
 from eastgate import Authority, load
 from eastgate.authority.auditing import Would
 from eastgate.control.access_log import Observation, WouldBe, would_be
-from eastgate.control.events import Decided
-from eastgate.control.metrics import MeshMetrics
+from eastgate.control.events import Decided, MeshMetrics
 from eastgate.controller.metrics import ControllerMetrics
 from eastgate.envoy.plan.decisions import policy_name, ref_of
 from eastgate.local.event_text import EventText

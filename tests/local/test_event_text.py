@@ -11,9 +11,9 @@ import pytest
 from eastgate import load
 from eastgate.authority.changes import ChangedNames
 from eastgate.control.access_log import Observation, Repeats, read_record
+from eastgate.control.capturing import PortMode
 from eastgate.control.deciders import Deciders, describe_handshake
 from eastgate.control.events import Decided, Enforced, Noted, NotEnforced, PartlyEnforced, Ready
-from eastgate.control.modes import PortMode
 from eastgate.local.event_text import EventText
 from tests.local.running import SHOP
 

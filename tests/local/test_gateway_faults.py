@@ -13,7 +13,7 @@ import pytest
 
 from eastgate import load
 from eastgate.cluster.ends import Destination
-from eastgate.control import check_thread
+from eastgate.control import authorizing
 from eastgate.control.access_log import NO_ANSWER
 from eastgate.control.authorizer.checks import ProxyAnswer, ProxyCheck
 from eastgate.control.authorizer.deciding import LiveAuthorizer
@@ -102,8 +102,8 @@ def test_an_authorizer_that_takes_too_long_lets_nothing_through(tmp_path: Path, 
 def test_an_authorizer_with_too_much_to_do_refuses(
     tmp_path: Path, slow: SlowAuthorizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_thread, "_THREADS", 1)
-    monkeypatch.setattr(check_thread, "_MOST_OPEN", 2)
+    monkeypatch.setattr(authorizing, "_THREADS", 1)
+    monkeypatch.setattr(authorizing, "_MOST_OPEN", 2)
 
     async def do(store: ToyStore) -> None:
         calls = [asyncio.create_task(store.partner(KEY)) for _ in range(6)]

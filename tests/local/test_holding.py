@@ -9,7 +9,7 @@ import pytest
 from eastgate.authority.authority import Authority
 from eastgate.authority.reading import read_manifests
 from eastgate.authority.sources.holding import HeldObjects, find_only_allowing
-from eastgate.reading.manifests.watching.rest import SETTLING, is_being_written
+from eastgate.reading.manifests.watching.changes import SETTLING, is_being_written
 
 _POD = """\
 apiVersion: v1

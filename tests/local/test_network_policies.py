@@ -22,7 +22,7 @@ from eastgate.authority.reading import Manifests
 from eastgate.cluster.ends import ANONYMOUS
 from eastgate.control.access_log import would_be
 from eastgate.dialects import Policy
-from eastgate.local.call_results import CallResult
+from eastgate.local.calling import CallResult
 from eastgate.local.calls import make_calls
 from eastgate.local.machine.connection import CallConnection, Target
 from eastgate.local.mesh import LocalMesh, MeshOptions

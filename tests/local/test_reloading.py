@@ -17,7 +17,7 @@ from eastgate.authority.changes import ChangedNames, Changes, changes_between
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import Manifests, read_manifests
 from eastgate.authority.sources.files import FileSource
-from eastgate.control.metrics import MeshMetrics
+from eastgate.control.events import MeshMetrics
 from eastgate.local import reloading
 from eastgate.local.reloading import Reloading
 from eastgate.reading.manifests.watching.changes import watch_changes

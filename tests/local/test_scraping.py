@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from eastgate.local.scraping import MetricsRefused, serve_metrics
+from eastgate.local.session import MetricsRefused, serve_metrics
 from tests.patience import PATIENCE
 
 HOST = "127.0.0.1"

@@ -7,7 +7,7 @@ from typing import Any
 from eastgate import Settings
 from eastgate.ir import Request
 from eastgate.ir.attributes import METHOD, PATH
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from eastgate.reach.differences import compare
 from tests.worlds.test_generated_clusters import authority_of
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from eastgate.dialects.kuadrant.authorino.gjson import jsontext
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import TooMuch
-from eastgate.reading.mcp.problems import BadMessage, MessageProblem
-from eastgate.reading.mcp.strict_json import read_json as read_message
+from eastgate.reading.mcp.messages import BadMessage, MessageProblem
+from eastgate.reading.mcp.messages import read_json as read_message
 from eastgate.reading.strict_json import JsonFlaw, JsonProblem, read_json, read_object
 
 

@@ -7,7 +7,7 @@ import re
 from eastgate.ir import Request, consents, mentions
 from eastgate.ir.attributes import IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, PORT
 from eastgate.ir.symbolic.stages import answer_attribute, is_answer
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from eastgate.reach.callers import CallerEntry
 from eastgate.reach.endings import Branch
 from eastgate.reach.requests import EffectiveMessage

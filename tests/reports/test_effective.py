@@ -19,7 +19,7 @@ from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.table import EffectiveDestination, EffectiveTable, effective_table
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.pods import pod_tables
-from eastgate.reports.describe.services import service_table
+from eastgate.reports.describe.subjects import service_table
 from eastgate.settings import DataPlane
 from tests.reports.finding import branch_of, row_of
 from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate

@@ -10,7 +10,7 @@ from eastgate.cluster.targets import Target
 from eastgate.dialects.base import Condition
 from eastgate.ir import Is, OneOf, Origin, PolicyRef, Rule
 from eastgate.ir.attributes import IDENTITY
-from eastgate.ir.service_accounts import service_account_id
+from eastgate.ir.spiffe import service_account_id
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings

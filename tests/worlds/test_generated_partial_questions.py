@@ -18,7 +18,7 @@ from eastgate import Authority, Question, Settings
 from eastgate.authority.outcomes import OTHERWISE
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import APPLICATION, HOST, METHOD, PATH, PORT, Attribute, header, normalized_path, query
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from eastgate.reports.allowed_requests import AllowedRequests
 from eastgate.reports.depends import answer_question
 from tests.worlds.test_generated_clusters import authority_of

@@ -26,7 +26,7 @@ from eastgate.authority.reading import (
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import LiveWorld, ObjectId, World, WorldObject
-from eastgate.cluster.changes import Change
+from eastgate.cluster.inventory import Change
 from eastgate.cluster.points import Point
 from eastgate.cluster.unread import Handling, UnreadObjects
 from eastgate.dialects import Policy
@@ -84,7 +84,7 @@ class Authority:
         if manifests.reporter.errors if strict else manifests.strays:
             raise ManifestError(manifests.reporter.errors)
         if settings is not None and settings != manifests.settings:
-            raise SettingsError(_differing(manifests.settings, settings))
+            raise SettingsError(manifests.settings.difference_from(settings))
         self._settings = manifests.settings
         self._keys = keys
         self._asks_servers = live
@@ -178,7 +178,7 @@ class Authority:
         """
         news = changes.put
         if news.settings != self._settings:
-            raise SettingsError(_differing(self._settings, news.settings))
+            raise SettingsError(self._settings.difference_from(news.settings))
         if news.reporter.errors if self._strict else news.strays:
             raise ManifestError(news.reporter.errors)
         gone = changes.removed - {policy.ref for policy in news.policies}
@@ -388,14 +388,6 @@ class Authority:
     def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
         """Return the policies that cannot be read and that are about some of these points."""
         return self._decider.rejected_at(points)
-
-
-def _differing(reading: Settings, deciding: Settings) -> str:
-    read_with, given = reading.to_json(), deciding.to_json()
-    name = next((name for name in given if given[name] != read_with[name]), None)
-    if name is None:
-        return "the manifests were read for other networks of this machine than they are to be decided for"
-    return f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
 
 
 def _is_about(warning: Diagnostic, names: Set[str]) -> bool:

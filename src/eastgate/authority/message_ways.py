@@ -12,7 +12,7 @@ from eastgate.basics.records import dataclass
 from eastgate.ir import Known, Predicate, Request
 from eastgate.ir.attributes import HOST, PATH, SNI, Attribute, AttributeKind
 from eastgate.ir.symbolic.cells import OTHER
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from eastgate.ir.symbolic.witnesses import GaveUp, witness
 
 _MOST_WAYS = 200  # number of ways to ask about

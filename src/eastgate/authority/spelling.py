@@ -19,6 +19,7 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster.points import NamedPoint, Point
 from eastgate.ir import AccountsOf, Computed, Is, Layer, OneOf, Suffix
+from eastgate.ir.addresses import comparable_host, is_host
 from eastgate.ir.attributes import (
     HOST,
     IDENTITY,
@@ -30,8 +31,7 @@ from eastgate.ir.attributes import (
     Attribute,
     AttributeKind,
 )
-from eastgate.ir.hosts import comparable_host, is_host
-from eastgate.ir.service_accounts import account_of, service_account_id
+from eastgate.ir.spiffe import account_of, service_account_id
 
 UNKNOWN_NAME = Code(
     "EG0130",

@@ -27,10 +27,10 @@ from eastgate.settings import McpDenials, Settings
 
 if TYPE_CHECKING:
     from eastgate.cluster.ends import Destination
-    from eastgate.control.authorizer.addresses import ListenAddress
     from eastgate.control.authorizer.checks import ProxyOptions
     from eastgate.control.authorizer.external import AddressOf
     from eastgate.control.authorizer.http_checks import HttpOptions
+    from eastgate.control.authorizer.locating import ListenAddress
     from eastgate.control.authorizer.log import DecisionLog
     from eastgate.control.authorizer.reloading import PolicyFiles
     from eastgate.control.authorizer.service import ServiceOptions, TlsFiles
@@ -57,14 +57,14 @@ class _Listening:
 
     def addresses(self) -> tuple[tuple[ListenAddress, ...], tuple[ListenAddress, ...]]:
         """Return the addresses for gRPC and for HTTP. Raises BadAddress."""
-        from eastgate.control.authorizer.addresses import ListenAddress
+        from eastgate.control.authorizer.locating import ListenAddress
 
         grpc = self.grpc or (() if self.http else (_FIRST,))
         return tuple(map(ListenAddress.of, grpc)), tuple(map(ListenAddress.of, self.http))
 
     def tools_address(self) -> ListenAddress | None:
         """Return the address of lists of tools. Raises BadAddress."""
-        from eastgate.control.authorizer.addresses import ListenAddress
+        from eastgate.control.authorizer.locating import ListenAddress
 
         address = ListenAddress.of(self.tools) if self.tools else None
         if address is not None and not address.path:
@@ -241,7 +241,7 @@ def authorizer(
     if not sources.paths:
         raise click.UsageError("no manifests: give files or folders with -f")
     from eastgate.authority.sources.files import FileSource
-    from eastgate.control.authorizer.addresses import BadAddress
+    from eastgate.control.authorizer.locating import BadAddress
     from eastgate.control.authorizer.log import DecisionLog, Logged
     from eastgate.control.authorizer.reloading import PolicyFiles
 
@@ -304,8 +304,8 @@ def _supervise(options: ServiceOptions, log: DecisionLog) -> int:
 
 
 def _service_options(listening: _Listening, proxy: _Proxy, processes: _Processes, settings: Settings) -> ServiceOptions:
-    from eastgate.control.authorizer.addresses import ListenAddress
     from eastgate.control.authorizer.deciding import CheckOptions
+    from eastgate.control.authorizer.locating import ListenAddress
     from eastgate.control.authorizer.service import ServiceOptions
 
     grpc, http = listening.addresses()
@@ -349,8 +349,8 @@ def _inherited(value: str) -> tuple[str, int]:
 
 def _addresses(values: Sequence[str], settings: Settings) -> AddressOf:
     """Return where external authorizers are: as given, or by the names that Services have in a cluster."""
-    from eastgate.control.authorizer.addresses import ListenAddress
     from eastgate.control.authorizer.external import ServiceAddress
+    from eastgate.control.authorizer.locating import ListenAddress
     from eastgate.ir import ExternalAuthorizer
 
     given: dict[str, ListenAddress] = {}

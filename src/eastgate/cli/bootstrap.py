@@ -10,14 +10,14 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.output import emit, emit_json, output_option
 
 if TYPE_CHECKING:
-    from eastgate.envoy.config.pod_bootstrap import ControlPlane
+    from eastgate.envoy.config.bootstrap import ControlPlane
 
 _LAST_PORT = 65535
 
 
 def control_plane_of(address: str | None, name: str | None = None) -> ControlPlane:
     """Read an address as `HOST:PORT`; without one, it is that of the Service in the cluster."""
-    from eastgate.envoy.config.pod_bootstrap import ControlPlane
+    from eastgate.envoy.config.bootstrap import ControlPlane
 
     if address is None:
         return ControlPlane(name=name)
@@ -67,8 +67,8 @@ def bootstrap(
 
     The Envoy gets the rest of its configuration from the control plane.
     """
-    from eastgate.convert.render import as_yaml
-    from eastgate.envoy.config.pod_bootstrap import ProxyFiles, pod_bootstrap, secret_sources
+    from eastgate.convert.run import as_yaml
+    from eastgate.envoy.config.bootstrap import ProxyFiles, pod_bootstrap, secret_sources
 
     usual = ProxyFiles()
     files = ProxyFiles(token or usual.token, ca or usual.ca, sources or usual.sources, admin)

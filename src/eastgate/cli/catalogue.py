@@ -8,7 +8,7 @@ from eastgate import dialects, settings
 from eastgate.authority import questions, spelling
 from eastgate.authority.sources import codes as cluster_codes
 from eastgate.basics.diagnostics import Code
-from eastgate.cli import options, revisions
+from eastgate.cli import crds, options
 from eastgate.cluster import codes as world_codes
 from eastgate.cluster.unread import codes as unconsidered_codes
 from eastgate.control import codes as mesh_codes
@@ -28,7 +28,7 @@ def chapters() -> dict[str, tuple[ModuleType, ...]]:
     """Return the modules that define codes, chapter by chapter, with a chapter for each dialect."""
     return {
         "Settings, options, questions and tables": (
-            *(settings, options, questions, spelling, revisions),
+            *(settings, options, questions, spelling, crds),
             *(table_reading, invariant_codes),
         ),
         "Reading files": (source_codes,),

@@ -247,7 +247,7 @@ def controller(
     from eastgate.controller.logs import configure_logs
     from eastgate.controller.options import ControllerOptions, ObservationOptions
     from eastgate.convert.native import NativeMesh, Unwritable
-    from eastgate.envoy.config.pod_bootstrap import ControlPlane
+    from eastgate.envoy.config.bootstrap import ControlPlane
 
     if webhooks.webhook_client_names and webhooks.webhook_client_ca is None:
         raise click.UsageError("--webhook-client-name is for a --webhook-client-ca")

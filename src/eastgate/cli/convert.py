@@ -18,7 +18,7 @@ from eastgate.cli.unconsidered import note
 from eastgate.cluster.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like
 from eastgate.convert import KINDS, Assumption, Conversion, Options
 from eastgate.convert import convert as convert_documents
-from eastgate.convert.render import as_json, as_yaml
+from eastgate.convert.run import as_json, as_yaml
 from eastgate.reading.manifests import Document
 from eastgate.settings import Settings, Sidecars
 
@@ -126,7 +126,7 @@ def _status(report: DiffReport, conversion: Conversion) -> int:
 
 
 def _say_verified(report: DiffReport, conversion: Conversion) -> None:
-    from eastgate.reports.diff.text import lines
+    from eastgate.reports.diff.words import lines
 
     for line in lines(report):
         say(line, err=True)

@@ -15,6 +15,7 @@ from eastgate.authority.authority import Authority
 from eastgate.authority.reading import DocumentSource, ManifestError, Manifests, read_manifests
 from eastgate.basics.diagnostics import Diagnostic, did_you_mean
 from eastgate.basics.records import dataclass
+from eastgate.cli.crds import RevisionsError, checked_out, revisions_of
 from eastgate.cli.options import (
     BAD_OPTION,
     Sources,
@@ -25,12 +26,11 @@ from eastgate.cli.options import (
     strict_option,
 )
 from eastgate.cli.output import colored, emit, emit_json, fail, output_option, say, warn
-from eastgate.cli.revisions import RevisionsError, checked_out, revisions_of
 from eastgate.cluster.unread import Handling, diagnose_unread
 from eastgate.reports.diff import DiffReport
 from eastgate.reports.diff import diff as compare
 from eastgate.reports.diff.model import FailOn
-from eastgate.reports.diff.text import lines
+from eastgate.reports.diff.words import lines
 from eastgate.settings import Settings
 
 _EXIT = (
@@ -224,16 +224,16 @@ def _emit(report: DiffReport, output: str) -> None:
         case "json":
             emit_json(report.to_json())
         case "markdown":
-            from eastgate.reports.diff.markdown import markdown
+            from eastgate.reports.diff.words import markdown
 
             emit(markdown(report))
         case "sarif":
-            from eastgate.reports.diff.findings import diff_codes, findings
+            from eastgate.reports.diff.words import diff_codes, findings
             from eastgate.reports.lint.sarif import sarif
 
             emit_json(sarif(findings(report), diff_codes()))
         case "github":
-            from eastgate.reports.diff.findings import findings
+            from eastgate.reports.diff.words import findings
             from eastgate.reports.lint.report import github
 
             for line in github(findings(report)):

@@ -73,7 +73,7 @@ def _show(listed: Listing, output: str, *, is_single: bool, headers: bool) -> No
         case "yaml":
             import yaml  # only who asks for it pays for it
 
-            from eastgate.reading.manifests.yaml_text import PrintableDumper
+            from eastgate.reading.manifests.heads import PrintableDumper
 
             manifests = _manifests(documents, is_single=is_single)
             emit(yaml.dump(manifests, Dumper=PrintableDumper, sort_keys=False, allow_unicode=True))

@@ -34,7 +34,7 @@ def inject(
 
     from eastgate.cli.bootstrap import control_plane_of
     from eastgate.controller.injection import InjectionOptions, InjectionRefused, inject_manifest
-    from eastgate.convert.render import as_json, as_yaml
+    from eastgate.convert.run import as_json, as_yaml
     from eastgate.reading.manifests import Bounds, read
     from eastgate.reading.manifests.document import content_of
 

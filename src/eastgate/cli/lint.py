@@ -20,10 +20,18 @@ from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_opti
 from eastgate.cluster.unread.codes import UNREAD_POLICY
 from eastgate.reports.lint import Finding
 from eastgate.reports.lint import lint as find
-from eastgate.reports.lint.baseline import Baseline, BaselineComparison, BaselineError, read_baseline
-from eastgate.reports.lint.baseline import write_baseline as as_baseline
-from eastgate.reports.lint.grouping import group_findings, singly
-from eastgate.reports.lint.report import counted, github, to_json
+from eastgate.reports.lint.report import (
+    Baseline,
+    BaselineComparison,
+    BaselineError,
+    counted,
+    github,
+    group_findings,
+    read_baseline,
+    singly,
+    to_json,
+)
+from eastgate.reports.lint.report import write_baseline as as_baseline
 from eastgate.reports.lint.sarif import sarif
 
 _THRESHOLDS = {

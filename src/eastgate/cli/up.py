@@ -106,7 +106,7 @@ def up(
 def _run(session: Session, output: str, verbose: bool) -> None:
     from eastgate.authority.reading import ManifestError
     from eastgate.control.codes import MESH_NOT_STARTED
-    from eastgate.local.machine.errors import LocalMeshError
+    from eastgate.local.machine.rundir import LocalMeshError
 
     proxies = 0
 

@@ -12,7 +12,7 @@ import click
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.regexes import regex
 from eastgate.cli import complete
-from eastgate.cli.asking import ask, mesh_option
+from eastgate.cli.call import ask, mesh_option
 from eastgate.cli.options import Sources, cluster_options, source_options
 from eastgate.cli.output import UNDECIDED, colored, emit_json, fail, output_option, say, warn
 

@@ -4,7 +4,6 @@
 Start reading at `pods.py` and `world.py`.
 """
 
-from eastgate.cluster.changes import Change
 from eastgate.cluster.externals import ExternalWorkload
 from eastgate.cluster.filters import (
     Cors,
@@ -28,6 +27,7 @@ from eastgate.cluster.gateways import (
     GrantTo,
     Listener,
     ListenerTls,
+    MeshGateway,
     ParentRef,
     ReferenceGrant,
     Route,
@@ -37,14 +37,14 @@ from eastgate.cluster.gateways import (
 )
 from eastgate.cluster.installations import MeshInstallation
 from eastgate.cluster.interpret import interpret
+from eastgate.cluster.inventory import Change
 from eastgate.cluster.kinds import WorldObject, may_install, object_id, uses, uses_kind
-from eastgate.cluster.manifest import Manifest
-from eastgate.cluster.mesh_gateways import MeshGateway
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
 from eastgate.cluster.objects import (
     NAME_LABEL,
     ClusterNode,
     ConfigMap,
+    Manifest,
     Namespace,
     ObjectId,
     Service,
@@ -97,8 +97,7 @@ from eastgate.cluster.targets import (
 )
 from eastgate.cluster.world import LiveWorld, World
 from eastgate.ir.labels import Operator, Requirement, Selector, is_added_label
-from eastgate.ir.service_accounts import account_of, service_account_id
-from eastgate.ir.spiffe import spiffe_problem, trust_domain_problem
+from eastgate.ir.spiffe import account_of, service_account_id, spiffe_problem, trust_domain_problem
 
 __all__ = [
     "API_KINDS",

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 from eastgate.basics.diagnostics import Code, Reporter, did_you_mean
 from eastgate.cluster import codes
-from eastgate.cluster.manifest import Manifest
-from eastgate.reading.manifests.shapes.demands import Demand
+from eastgate.cluster.objects import Manifest
+from eastgate.reading.manifests.shapes.constraints import Demand
 from eastgate.reading.manifests.shapes.shape import (
     Anything,
     Choice,

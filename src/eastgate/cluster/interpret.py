@@ -7,31 +7,80 @@ or a port that is no number is reported, with everything else that is wrong with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import codes
 from eastgate.cluster.examination import Examination
-from eastgate.cluster.externals import ExternalWorkload
+from eastgate.cluster.externals import EXTERNAL_GROUP, ExternalWorkload
 from eastgate.cluster.fields import Data, mapping
-from eastgate.cluster.gateways import ReferenceGrant
+from eastgate.cluster.gateways import MESH_GATEWAY, MeshGateway, ReferenceGrant
 from eastgate.cluster.installations import installs_mesh, read_installation
 from eastgate.cluster.kinds import WorldObject, object_id, world_kind
-from eastgate.cluster.manifest import Manifest
-from eastgate.cluster.mesh_gateways import MESH_GATEWAY, MeshGateway
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
-from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount, ServicePort
-from eastgate.cluster.read_containers import PROTOCOL
-from eastgate.cluster.read_externals import EXTERNAL, OLD_EXTERNAL, OLD_VERSION
+from eastgate.cluster.objects import (
+    ClusterNode,
+    ConfigMap,
+    Manifest,
+    Namespace,
+    ObjectId,
+    Service,
+    ServiceAccount,
+    ServicePort,
+)
+from eastgate.cluster.read_containers import PROTOCOL, ports
 from eastgate.cluster.read_gateways import GATEWAY, GRANT, ROUTES, make_gateway
 from eastgate.cluster.read_pods import CONTROLLERS, POD, make_pod
 from eastgate.cluster.secrets import SECRET, make_secret
-from eastgate.cluster.shapes import NAMED_PORT, PORT, STRINGS, TEXT, Fields, each, given, record, usual_address
+from eastgate.cluster.shapes import (
+    ADDRESS,
+    NAMED_PORT,
+    PORT,
+    STRINGS,
+    TEXT,
+    Fields,
+    Of,
+    each,
+    given,
+    record,
+    usual_address,
+)
 from eastgate.cluster.slices import SLICE, make_slice
+from eastgate.ir.spiffe import spiffe_problem
+from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.reading import MisfitError, Reader, reader
-from eastgate.reading.manifests.shapes.shape import Anything, Field, Record
+from eastgate.reading.manifests.shapes.shape import Anything, Field, Record, Text
+
+# ExternalWorkloads out of Kubernetes data.
+
+
+OLD_VERSION = f"{EXTERNAL_GROUP}/v1alpha1"
+
+
+def _identity_problems(name: str) -> Iterator[Problem]:
+    """Demand a DNS name or a SPIFFE ID, as in its certificate: no caller can prove another name."""
+    problem = spiffe_problem(name) if name.startswith("spiffe:") else dns_subdomain_problem(name)
+    if problem:
+        message = f"`{name}` is not the name of a workload in the mesh: {problem}"
+        yield Problem(codes.BAD_NAME, message, "write the name that is in its certificate: a DNS name, or spiffe://..")
+
+
+def _external(tls: str) -> Record[None]:
+    name: Of = Field(Text("a name", Demand(_identity_problems)), required=True, into="mesh_name")
+    addresses = each({"ip": ADDRESS}, make=lambda ip=None: ip, together=lambda ips: tuple(filter(None, ips)))
+    spec: Fields = {
+        "workloadIPs": Field(addresses, into="ips"),
+        tls: Field(record({"identity": name}), required=True),
+        "ports": ports("port"),
+    }
+    metadata = record({"labels": STRINGS, "annotations": STRINGS})
+    return record({"spec": Field(record(spec), implied=True), "metadata": metadata})
+
+
+EXTERNAL, OLD_EXTERNAL = _external("meshTLS"), _external("meshTls")
+"""Its first version spelled one field otherwise."""
 
 
 def _has_target(port: Data) -> bool:

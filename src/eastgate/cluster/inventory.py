@@ -12,21 +12,57 @@ from dataclasses import field
 from typing import TypeVar
 
 from eastgate.basics.records import dataclass
-from eastgate.cluster.changes import Change
 from eastgate.cluster.externals import ExternalWorkload
-from eastgate.cluster.gateways import Backend, Gateway, ReferenceGrant, Route
+from eastgate.cluster.gateways import Backend, Gateway, MeshGateway, ReferenceGrant, Route
 from eastgate.cluster.installations import MeshInstallation
 from eastgate.cluster.kinds import WorldObject
-from eastgate.cluster.label_index import LabelIndex
 from eastgate.cluster.membership import Membership
-from eastgate.cluster.mesh_gateways import MeshGateway
 from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount
 from eastgate.cluster.ownership import Ownership, Slot
 from eastgate.cluster.placement import AssignedAddresses
 from eastgate.cluster.pods import Controller, Pod, Workload
 from eastgate.cluster.secrets import Secret
 from eastgate.cluster.slices import EndpointSlice, Slices
-from eastgate.cluster.workload_index import WorkloadIndex
+from eastgate.cluster.workload_index import LabelIndex, WorkloadIndex
+
+# The changes that an update makes to the world: only what they touch need be looked at again.
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The difference that one update made.
+
+    A workload is `changed` where anything about it is another that a policy can depend on: its labels,
+    annotations, service account or name in the mesh, ports, probes, addresses and owners, the Services
+    it stands behind, and the labels and annotations of its namespace. `services` are those that were
+    declared, removed or declared differently, and those that have other pods than before. `objects`
+    are the declared objects that are new, gone or different.
+    """
+
+    added: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    services: frozenset[str] = frozenset()
+    objects: frozenset[ObjectId] = frozenset()
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        """Return the keys of all workloads to look at again."""
+        return self.added | self.removed | self.changed
+
+    def __or__(self, later: Change) -> Change:
+        """Return this change and a later one as one. A workload that came and went may be in several of the sets."""
+        return Change(
+            self.added | later.added,
+            self.removed | later.removed,
+            self.changed | later.changed,
+            self.services | later.services,
+            self.objects | later.objects,
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed or self.services or self.objects)
+
 
 _K = TypeVar("_K")
 _T = TypeVar("_T")

@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from eastgate.cluster.externals import EXTERNAL_GROUP, ExternalWorkload
-from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS, Backend, Gateway, ReferenceGrant, Route
+from eastgate.cluster.gateways import (
+    GATEWAY_GROUP,
+    MESH_GATEWAY_GROUP,
+    ROUTE_KINDS,
+    Backend,
+    Gateway,
+    MeshGateway,
+    ReferenceGrant,
+    Route,
+)
 from eastgate.cluster.installations import INSTALLATIONS, MeshInstallation
-from eastgate.cluster.mesh_gateways import MESH_GATEWAY_GROUP, MeshGateway
 from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount
 from eastgate.cluster.pods import API_KINDS, CONTROLLER_KINDS, Controller, Pod
 from eastgate.cluster.secrets import Secret

@@ -9,10 +9,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
+
+# The protocol of a manifest, as the world needs it: plain data, names, and spans.
+
+
+class Manifest(Protocol):
+    """One Kubernetes object of a file, or of the API server (then without places)."""
+
+    @property
+    def api_version(self) -> str:
+        """Return its `apiVersion`."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Return its `kind`."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Return its `metadata.name`."""
+        ...
+
+    @property
+    def namespace(self) -> str | None:
+        """Return its `metadata.namespace`, None where it has none."""
+        ...
+
+    @property
+    def data(self) -> Mapping[str, object]:
+        """Return the whole object as JSON data: dicts, lists, strings, numbers, booleans, None."""
+        ...
+
+    @property
+    def span(self) -> Span | None:
+        """Return the span of the whole object."""
+        ...
+
+    def locate(self, *path: str | int) -> Span | None:
+        """Return the span of the value under a path of keys and list positions."""
+        ...
+
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 """The label that Kubernetes puts on every namespace, and does not let anyone change."""

@@ -11,6 +11,7 @@ from eastgate.ir.addresses import Network, parse_address, parse_network
 
 Networks = tuple[Network, ...]
 
+
 LOOPBACK: Networks = (parse_network("127.0.0.1/32"), parse_network("::1/128"))
 """The addresses from which a pod calls itself, unless it shares its loopback addresses."""
 

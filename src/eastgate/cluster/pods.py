@@ -15,8 +15,7 @@ from typing import NamedTuple
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster.objects import ObjectId
-from eastgate.ir.service_accounts import service_account_id
-from eastgate.ir.spiffe import SCHEME
+from eastgate.ir.spiffe import SCHEME, service_account_id
 
 CONTROLLER_KINDS = {
     "Deployment": "apps",

@@ -11,7 +11,7 @@ from typing import Self, TypedDict, Unpack
 from eastgate.basics.records import dataclass
 from eastgate.cluster.ends import DEFAULT_NAMESPACE, Destination, Source, parse_destination, parse_source
 from eastgate.ir import RawRequest
-from eastgate.ir.fields import Headers, each_header
+from eastgate.ir.attributes import Headers, each_header
 
 
 class RequestParts(TypedDict, total=False):

@@ -9,7 +9,7 @@ from eastgate.cluster import codes
 from eastgate.cluster.pods import MESH_PROXIES, ContainerPort, HttpProbe
 from eastgate.cluster.shapes import NAMED_PORT, PORT, TEXT, Of, each, given, record
 from eastgate.ir.paths import sent_path
-from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.shape import Field, ListOf, Text
 
 _PROTOCOLS = ("TCP", "UDP", "SCTP")

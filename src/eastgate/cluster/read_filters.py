@@ -21,7 +21,7 @@ from eastgate.cluster.filters import (
     UrlRewrite,
 )
 from eastgate.cluster.shapes import FLAG, PORT, TEXT, TEXTS, Fields, each, first_of_each, record
-from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Record, Text, Whole
 
 T = TypeVar("T")

@@ -31,7 +31,7 @@ from eastgate.cluster.read_routes import GRPC_RULES, RULES, STREAM_RULES
 from eastgate.cluster.routes import RouteRule
 from eastgate.cluster.shapes import HOME, PORT, STRINGS, TEXT, TEXTS, Fields, Of, each, given, record
 from eastgate.ir.labels import Operator, Requirement, Selector
-from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.reading import reader
 from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Record, Text
 

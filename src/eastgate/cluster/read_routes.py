@@ -26,7 +26,7 @@ from eastgate.cluster.routes import (
 )
 from eastgate.cluster.shapes import HOME, PORT, TEXT, Fields, Of, each, first_of_each, given, record
 from eastgate.ir.paths import comparable_path, control_character, path_problem
-from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Text, Whole
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")

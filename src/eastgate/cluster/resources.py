@@ -12,15 +12,12 @@ from eastgate.ir.labels import Operator, Requirement, Selector
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import codes
 from eastgate.reading.manifests.shapes.constraints import Cel, constraint
-from eastgate.reading.manifests.shapes.patterns import (
+from eastgate.reading.manifests.shapes.shape import (
     DNS_LABEL,
     DNS_SUBDOMAIN,
     LABEL_KEY,
     LABEL_KEY_LENGTHS,
     LABEL_VALUE,
-    whole,
-)
-from eastgate.reading.manifests.shapes.shape import (
     Anything,
     Check,
     Choice,
@@ -31,6 +28,7 @@ from eastgate.reading.manifests.shapes.shape import (
     Text,
     enumerated,
     quoted,
+    whole,
 )
 
 C = TypeVar("C")

@@ -14,7 +14,7 @@ from eastgate.cluster import codes
 from eastgate.cluster.fields import Data, mapping
 from eastgate.cluster.objects import Namespaced, ObjectId
 from eastgate.cluster.shapes import STRINGS, TEXT, given, record
-from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.shape import Anything, MapOf
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from eastgate.cluster import codes
 from eastgate.ir.addresses import parse_address
-from eastgate.reading.manifests.shapes.demands import Demand, Problem
+from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.shape import Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
 
 AnyShape: TypeAlias = Shape[None]

@@ -14,12 +14,18 @@ from typing import Self
 from weakref import WeakMethod
 
 from eastgate.basics.records import brief
-from eastgate.cluster.changes import Change
-from eastgate.cluster.gateways import GATEWAY_NAME_LABEL, Backend, Gateway, GrantFrom, ReferenceGrant, Route
+from eastgate.cluster.gateways import (
+    GATEWAY_NAME_LABEL,
+    Backend,
+    Gateway,
+    GrantFrom,
+    MeshGateway,
+    ReferenceGrant,
+    Route,
+)
 from eastgate.cluster.installations import MeshInstallation
-from eastgate.cluster.inventory import Inventory
+from eastgate.cluster.inventory import Change, Inventory
 from eastgate.cluster.kinds import WorldObject
-from eastgate.cluster.mesh_gateways import MeshGateway
 from eastgate.cluster.objects import ClusterNode, ConfigMap, Namespace, ObjectId, Service, ServiceAccount
 from eastgate.cluster.placement import AssignedAddresses
 from eastgate.cluster.pods import Owner, Workload

@@ -7,28 +7,99 @@ compiled again for the workloads that it touches, and reaches the store only whe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from secrets import token_hex
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from eastgate.authority.authority import Authority, Touched
 from eastgate.basics.collection import no_collection
-from eastgate.control.closures import Closure
+from eastgate.cluster.points import Direction, NetworkEnd, Point
+from eastgate.control.capturing import capture_of
+from eastgate.control.closures import TRUST, Closure, closing_of, describe_inexpressible, describe_unreadable
 from eastgate.control.fleet import AuthorizerSockets, Fleet, SiteChange
 from eastgate.control.gateway_proxies import resources_of_gateway
 from eastgate.control.gateways import GatewaySite, gateway_identity
 from eastgate.control.identity import Svid, TrustBundles
 from eastgate.control.outbound import OutboundResources
 from eastgate.control.planning import Plans, is_routing
-from eastgate.control.sidecars import SidecarResources
 from eastgate.control.sites import ProxySite, identity_of
+from eastgate.engine.compiled import Program
+from eastgate.envoy.config.client_certificates import optional_trust_secret, svid_secret, trust_secret
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
-from eastgate.envoy.config.secrets import optional_trust_secret, svid_secret, trust_secret
+from eastgate.envoy.config.inbound_port import ANY_PORT
+from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
 from eastgate.envoy.config.tokens import TokenIdentity
+from eastgate.envoy.plan import PortPlan
+from eastgate.envoy.plan.ports import named_ports
 from eastgate.envoy.server.resources import EXTENSION, ResourceKey, XdsResource
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection
 from eastgate.envoy.server.store import Store
 from eastgate.ir.symbolic.callers import CallerCell
+
+# The resources of sidecars: what decides at the ports of workloads.
+
+
+class SidecarResources:
+    """Makes the resources of the sidecars of a fleet, and notes by which programs it made them."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._programs: dict[str, Program] = {}
+        self._shared: WeakKeyDictionary[PortPlan, tuple[XdsResource, ...]] = WeakKeyDictionary()
+
+    def forget(self, node: str) -> None:
+        """Forget a sidecar that is gone, or that does not ask any more."""
+        self._programs.pop(node, None)
+
+    def stale(self, points: Collection[Point]) -> Iterator[str]:
+        """Yield the sidecars, of those that may decide otherwise now, that do."""
+        program = self._fleet.authority.programs.program
+        for point in points:
+            if isinstance(point, str) and point in self._fleet.sites:
+                before = self._programs.get(point)
+                if before is not None and program(point) is not before:
+                    yield point
+
+    def ports_of(self, site: ProxySite) -> Mapping[int, int]:
+        """Return the ports that a proxy answers at. In a pod these are all: those known or named by policies, and
+        `ANY_PORT` for the rest, which no policy tells apart.
+        """
+        if not site.captured:
+            return site.ports
+        named = named_ports(self._fleet.authority.programs.program(site.workload).layers) or frozenset()
+        return {port: port for port in {*site.ports, *named, ANY_PORT} - site.uncaptured}
+
+    def inbound(self, node: str) -> Iterator[XdsResource]:
+        """Yield what a sidecar gets for its ports, and note which of them are closed."""
+        fleet, authority, closures = self._fleet, self._fleet.authority, self._fleet.closures
+        site = fleet.sites[node]
+        trust = fleet.secrets_of(node, TRUST)
+        self._programs[node] = authority.programs.program(node)
+        ports = self.ports_of(site)
+        closures.keep(node, ports)
+        for port, bound in sorted(ports.items()):
+            inbound = fleet.inbound(node, site, port, bound, capture=capture_of(site, port, ports))
+            plan = fleet.plans.of_sidecar(node, port)
+            app = site.apps.get(port) or SocketAddress(site.address, port)
+            resources = list(inbound_resources(inbound, plan, app, self._shared_resources(plan)))
+            yield from closures.guard(node, port, resources, trust, closing_of(inbound))
+            points: list[Point] = [node]
+            if authority.world.is_local:
+                points.append(NetworkEnd(node, Direction.INGRESS))
+            if unreadable := authority.rejected_at(points):
+                closures.closed[node, port] = describe_unreadable(node, port, unreadable)
+            if plan.refused is not None:
+                closures.closed[node, port] = describe_inexpressible(node, plan, plan.refused)
+
+    def _shared_resources(self, plan: PortPlan) -> tuple[XdsResource, ...]:
+        """Return the resources that decide: the same for all workloads with the same plan."""
+        resources = self._shared.get(plan)
+        if resources is None:
+            resources = self._shared[plan] = shared_resources(plan, self._fleet.tokens)
+        return resources
+
 
 OnClosure: TypeAlias = Callable[[Closure, bool], None]
 """A function that gets a closure, and whether the port is closed now (or open again)."""

@@ -2,15 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from eastgate.authority.auditing import Would
 from eastgate.authority.changes import ChangedNames
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import dataclass
-from eastgate.control.access_log import Observation
-from eastgate.control.modes import PortMode
+from eastgate.control.access_log import Observation, rule_of, would_be
+from eastgate.control.authorizer.log import task_failures
+from eastgate.control.capturing import PortMode
+from eastgate.control.closures import Closure
+
+# Counts decisions and closed ports for Prometheus, beside the metrics of the control plane.
+
+
+class MeshMetrics:
+    """The metrics of a mesh."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._decisions = Counter(
+            "eastgate_decisions",
+            "Decisions of the proxies, by the rule that decided; without one, `policy` says of how many none did.",
+            ["workload", "port", "level", "verdict", "policy", "rule"],
+            registry=registry,
+        )
+        self._audits = Counter(
+            "eastgate_audit_matches",
+            "Requests that a policy in audit mode would have decided, and what it would have done.",
+            ["workload", "port", "would", "policy", "rule"],
+            registry=registry,
+        )
+        self._audit_denied = Counter(
+            "eastgate_audit_denied",
+            "Allowed requests and connections that a policy in audit mode would have denied.",
+            ["workload", "port", "level", "policy"],
+            registry=registry,
+        )
+        self.broken_saves = Counter(
+            "eastgate_broken_saves", "Changes that were not enforced, because they have errors.", registry=registry
+        )
+        self.task_failures = task_failures(registry)
+        self.enforced = Histogram(
+            "eastgate_enforced_seconds",
+            "From a saved change until every proxy enforces it.",
+            buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
+            registry=registry,
+        )
+        self._closed_ports = Gauge(
+            "eastgate_closed_ports", "Ports that are closed because something there is not enforced.", registry=registry
+        )
+        self._not_enforced = Gauge(
+            "eastgate_not_enforced",
+            "Policies that are not in force at a port, which is closed instead.",
+            ["workload", "port", "policy"],
+            registry=registry,
+        )
+        self.restarts = Counter("eastgate_proxy_restarts", "Proxies that ended by themselves.", registry=registry)
+
+    def count(self, observation: Observation) -> None:
+        policy, index = rule_of(observation.decision)
+        verdict = "allow" if observation.allowed else "deny"
+        labels = (observation.workload, str(observation.port), observation.level, verdict, policy or observation.who)
+        self._decisions.labels(*labels, "" if index is None else str(index)).inc()
+        at = observation.workload, str(observation.port)
+        for would in would_be(observation):
+            rule = "" if would.rule is None else str(would.rule)
+            for policy in would.policies:
+                self._audits.labels(*at, would.verdict, policy, rule).inc()
+            if would.changes and would.verdict is Would.DENY:
+                for policy in would.policies or ("",):
+                    self._audit_denied.labels(*at, observation.level, policy).inc()
+
+    def not_enforced(self, closures: Collection[Closure]) -> None:
+        """Set which ports are closed now, and because of which policies."""
+        self._closed_ports.set(len(closures))
+        self._not_enforced.clear()
+        for closure in closures:
+            for policy in closure.policies or ("",):
+                self._not_enforced.labels(closure.workload, str(closure.port), policy).set(1)
+
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
 
 
 @dataclass(frozen=True, slots=True)

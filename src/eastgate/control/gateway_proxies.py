@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.control.closures import TRUST, closing_of
+from eastgate.control.closures import TRUST, closing_of, describe_gateway_closure
 from eastgate.control.fleet import Fleet
-from eastgate.control.gateway_tls import handshakes_of, secrets_of
-from eastgate.control.gateways import legs_of
-from eastgate.control.undecided import describe_gateway_closure
+from eastgate.control.gateways import handshakes_of, legs_of, secrets_of
+from eastgate.envoy.config.client_certificates import OPTIONAL_TRUST
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources
 from eastgate.envoy.config.gateway_routes import (
@@ -18,7 +17,6 @@ from eastgate.envoy.config.gateway_routes import (
     authorizer_service_resources,
     leg_resources,
 )
-from eastgate.envoy.config.secrets import OPTIONAL_TRUST
 from eastgate.envoy.server.resources import SECRET, XdsResource
 from eastgate.settings import McpDenials
 

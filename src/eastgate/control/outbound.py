@@ -12,8 +12,8 @@ from eastgate.basics.records import dataclass
 from eastgate.control.capturing import captured_outbound
 from eastgate.control.fleet import Fleet
 from eastgate.control.sites import ProxySite, upstreams_of_service
+from eastgate.envoy.config.capture import outbound_capture_resources
 from eastgate.envoy.config.clusters import Upstream, service_resources
-from eastgate.envoy.config.outbound_capture import outbound_capture_resources
 from eastgate.envoy.config.sidecar import Outbound, outbound_resources
 from eastgate.envoy.server.resources import ResourceKey, XdsResource
 

@@ -21,8 +21,8 @@ from eastgate.control.sites import KnownIdentities, ProxySite
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.inbound_port import ANY_PORT
 from eastgate.envoy.plan import PortPlan, plan_port
-from eastgate.envoy.plan.any_port import plan_any_port
 from eastgate.envoy.plan.gateway import GatewayDestination, GatewayPlan
+from eastgate.envoy.plan.ports import plan_any_port
 
 _NOT_ROUTING: Final = frozenset(
     {"Pod", "EndpointSlice", "ExternalWorkload", "Node", "ServiceAccount", *CONTROLLER_KINDS}

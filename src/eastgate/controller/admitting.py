@@ -24,10 +24,10 @@ from eastgate.controller.admission.changes import (
 from eastgate.controller.admission.semantic import ChangeJudgement, Judge, ObjectChange
 from eastgate.controller.admission.semantic.words import line
 from eastgate.controller.admission.turns import ReviewClient
-from eastgate.controller.admission.wording import refusal_of
+from eastgate.controller.admission.validation import refusal_of
 from eastgate.controller.injection import InjectionOptions, InjectionRefused, inject, is_wanted, json_patch, warnings_of
 from eastgate.controller.injection.names import INJECTION
-from eastgate.controller.status.programmed import join_names
+from eastgate.controller.status.natively import join_names
 from eastgate.convert.native import ForeseenOutcome, NativeMesh, Unwritable
 from eastgate.dialects import registered
 from eastgate.ir import PolicyRef

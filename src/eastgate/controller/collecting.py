@@ -11,8 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from eastgate._version import __version__
-from eastgate.controller.election import Election
-from eastgate.controller.heartbeat import Heartbeat
+from eastgate.controller.election import Election, Heartbeat
 from eastgate.controller.proxies.sites import proxies_of
 
 if TYPE_CHECKING:

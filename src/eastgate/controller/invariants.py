@@ -7,14 +7,14 @@ import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from eastgate.controller.admission.semantic.standing import HOLDS, PROVEN, InvariantStanding, condition_of
+from eastgate.controller.admission.semantic.model import HOLDS, PROVEN, InvariantStanding, condition_of
 from eastgate.controller.conditions import find_condition, timestamp
 from eastgate.controller.logs import log_recovery, log_trouble
 from eastgate.controller.replica import Replica
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.ir import PolicyRef
 from eastgate.reading.kubernetes import ApiError, JsonObject, Resource
-from eastgate.reports.invariants.standings import StatementStanding
+from eastgate.reports.invariants.objects import StatementStanding
 
 _LOG = logging.getLogger(__name__)
 

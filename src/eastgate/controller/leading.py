@@ -8,16 +8,15 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from eastgate.authority.sources.following import ClusterChanges
+from eastgate.authority.sources.batches import ClusterChanges
 from eastgate.basics.tasks import BackgroundTask, Nudge, run_together
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
 from eastgate.cluster.proxies import GATEWAY_CLASS
 from eastgate.control.gateways import gateway_node
-from eastgate.controller.admission.ca_bundles import CaBundleKeeper
-from eastgate.controller.certificates.trust_config_maps import namespaces_with_proxies, write_config_maps
-from eastgate.controller.gateways.names import CONTROLLER_NAME, MANAGED_BY_LABEL, MANAGER
+from eastgate.controller.admission.webhooks import CaBundleKeeper
+from eastgate.controller.certificates.shared_ca import namespaces_with_proxies, write_config_maps
 from eastgate.controller.gateways.parameters import GatewayParameters
-from eastgate.controller.gateways.pods import ProxySetup
+from eastgate.controller.gateways.pods import CONTROLLER_NAME, MANAGED_BY_LABEL, MANAGER, ProxySetup
 from eastgate.controller.gateways.reconciling import GatewayReconciler, GatewayView
 from eastgate.controller.gateways.status import GatewayProgress
 from eastgate.controller.invariants import InvariantStatuses
@@ -30,7 +29,7 @@ from eastgate.controller.status.natively import without_failures
 from eastgate.controller.tracing import span
 from eastgate.convert.model import Options
 from eastgate.convert.native import NativePlan, NativeWriter, control_plane_of, is_serving, wanted
-from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
+from eastgate.envoy.config.bootstrap import pod_bootstrap, secret_sources
 from eastgate.ir import PolicyRef
 from eastgate.reading.kubernetes import ApiError, JsonObject
 

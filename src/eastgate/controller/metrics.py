@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from eastgate.authority.auditing import Would
 from eastgate.control.access_log import Observation, rule_of, would_be
 from eastgate.control.authorizer.checks import ProxyAnswer
-from eastgate.control.authorizer.metrics import AuthorizerMetrics
+from eastgate.control.authorizer.log import AuthorizerMetrics
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _DECIDERS: Final = (

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from eastgate.cluster import World
-from eastgate.control.authorizer.http_listener import HttpListener
+from eastgate.control.authorizer.http_checks import HttpListener
 from eastgate.control.authorizer.http_server import ServedRequest, ServedResponse
-from eastgate.control.endpoints import TlsEndpoint
 from eastgate.control.identity import IdentityError, verify_connection
-from eastgate.controller.certificates.server_tls import ServerTls
+from eastgate.control.sites import TlsEndpoint
+from eastgate.controller.certificates.ca_secret import ServerTls
 from eastgate.controller.proxies.progress import ReplicaReport
 
 if TYPE_CHECKING:

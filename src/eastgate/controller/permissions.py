@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 from eastgate import dialects
-from eastgate.authority.sources.kinds import BY_NAME, WatchedKind, watched_kinds
+from eastgate.authority.sources.needs import BY_NAME, WatchedKind, watched_kinds
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
 from eastgate.controller.admission.configuration import MUTATING, VALIDATING, converted_definitions
 from eastgate.controller.certificates.ca_secret import CA_NAME
@@ -16,7 +16,7 @@ from eastgate.controller.replica import ALSO_FOLLOWED
 from eastgate.convert.native import NativeMesh
 from eastgate.convert.native.writer import GROUPS
 from eastgate.convert.native.writer import RESOURCES as NATIVE_RESOURCES
-from eastgate.reports.crds.kinds import served
+from eastgate.reports.crds.definitions import served
 from eastgate.reports.invariants.objects import GROUP as INVARIANT_GROUP
 from eastgate.reports.invariants.shapes import KINDS as INVARIANT_KINDS
 

@@ -21,8 +21,8 @@ from eastgate import dialects
 from eastgate.authority.auditing import Would
 from eastgate.authority.authority import Authority
 from eastgate.authority.changes import Changes
-from eastgate.authority.sources.following import ClusterChanges
-from eastgate.authority.sources.kinds import WatchedKind
+from eastgate.authority.sources.batches import ClusterChanges
+from eastgate.authority.sources.needs import WatchedKind
 from eastgate.authority.sources.source import ClusterSource
 from eastgate.basics.collection import give_memory_back
 from eastgate.basics.tasks import Nudge, innermost, log_failure, run_together
@@ -31,31 +31,27 @@ from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
 from eastgate.control.access_log import read_record
 from eastgate.control.authorizer.checks import ProxyAnswer
 from eastgate.control.authorizer.external import ServiceAddress
-from eastgate.control.authorizer.metrics import task_failures
+from eastgate.control.authorizer.log import task_failures
 from eastgate.control.deciders import Deciders
-from eastgate.control.endpoints import TlsEndpoint
 from eastgate.control.gateways import gateway_identity
 from eastgate.control.identity import IdentityError
-from eastgate.controller.admission.certificates import WebhookCertificate, names_of_service
-from eastgate.controller.admission.server import WebhookServer
+from eastgate.control.sites import TlsEndpoint
+from eastgate.controller.admission.server import WebhookCertificate, WebhookServer, names_of_service
 from eastgate.controller.admitting import (
     mutate_pod,
 )
-from eastgate.controller.certificates.server_tls import ServerTls, control_plane_identity, control_plane_names
+from eastgate.controller.certificates.ca_secret import ServerTls, control_plane_identity, control_plane_names
 from eastgate.controller.certificates.shared_ca import SharedCa
 from eastgate.controller.decision_log import SampledDecisions, open_decision_log
-from eastgate.controller.judging import ChangeJudges
+from eastgate.controller.judging import ChangeJudges, ObservedWebhooks
 from eastgate.controller.logs import log_recovery, log_trouble
 from eastgate.controller.metrics import ControllerMetrics
 from eastgate.controller.options import SERVICE, ControllerOptions
 from eastgate.controller.peers import PeerServer
-from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.control import ProxyControl
-from eastgate.controller.proxies.svid_proofs import SvidProofs
-from eastgate.controller.proxies.token_reviews import TokenReviews
-from eastgate.controller.reviewing import ObservedWebhooks
+from eastgate.controller.proxies.token_reviews import PodAuthenticator, SvidProofs, TokenReviews
 from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
-from eastgate.controller.status.sharing import unwritten_groups
+from eastgate.controller.status.marking import unwritten_groups
 from eastgate.controller.tracing import span
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.plan.decisions import policy_name
@@ -144,7 +140,7 @@ class Replica:
     @property
     def objects(self) -> Mapping[PolicyRef, JsonObject]:
         """Return the policies, Gateways and routes as the API server has them."""
-        return self.source.follower.objects
+        return self.source.follower.held.kept
 
     def find(self, ref: PolicyRef) -> Resource | None:
         """Return the kind of an object as it is served."""
@@ -232,7 +228,7 @@ class Replica:
         self.judges = ChangeJudges(
             self.authority,
             self.objects,
-            self.source.follower.sizes,
+            self.source.follower.held.sizes,
             options,
             self.control.lock,
             self.metrics.admitted_unproven,
@@ -301,7 +297,7 @@ class Replica:
         """Give memory back once much of it was used: to read a policy takes a multiple of what is kept of it."""
         await self._much_read.wait()
         await asyncio.sleep(_SETTLING)
-        self.source.follower.sizes.turnover = 0
+        self.source.follower.held.sizes.turnover = 0
         await asyncio.to_thread(give_memory_back)
 
     async def apply(self, changes: ClusterChanges) -> None:
@@ -332,7 +328,7 @@ class Replica:
         self._forget(removed)
         if self.options.webhooks:
             self.judges.update(applied, changes.put)
-        if self.source.follower.sizes.turnover > _MUCH_READ:
+        if self.source.follower.held.sizes.turnover > _MUCH_READ:
             self._much_read()
         self.statuses.take_changes(changes.touched, touched)
         for listener in tuple(self._listeners):

@@ -17,6 +17,7 @@ from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import Question
 from eastgate.authority.reading import Manifests
 from eastgate.cluster.unread import Handling
+from eastgate.convert.authorino import needs_secrets
 from eastgate.convert.authorino_checks import without_host_check, without_token_checks
 from eastgate.convert.gateway_conditions import (
     ANY_PATH,
@@ -28,7 +29,6 @@ from eastgate.convert.gateway_conditions import (
     predicate_text,
     sees_alike,
 )
-from eastgate.convert.secret_uses import needs_secrets
 from eastgate.dialects import Policy
 from eastgate.dialects.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel
 from eastgate.dialects.cel.syntax import Call, CreateList, Literal, Local, Node, Select

@@ -8,8 +8,7 @@ from dataclasses import replace
 from eastgate.convert.model import Assumption
 from eastgate.ir import Is, Predicate, Prefix, conjuncts
 from eastgate.ir.attributes import IDENTITY
-from eastgate.ir.service_accounts import account_of
-from eastgate.ir.spiffe import SCHEME, trust_domain_of
+from eastgate.ir.spiffe import SCHEME, account_of, trust_domain_of
 from eastgate.ir.symbolic.callers import (
     AccountsIn,
     CallerCell,

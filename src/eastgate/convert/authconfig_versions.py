@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eastgate.convert.authconfig_words import from_v1beta1
-from eastgate.convert.authconfigs import API_VERSION
+from eastgate.convert.authconfigs import API_VERSION, from_v1beta1
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
 from eastgate.convert.policy_writing import POLICY_API_VERSION
 from eastgate.dialects.kuadrant.nulls import without_nulls

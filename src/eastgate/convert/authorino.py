@@ -9,6 +9,7 @@ an AuthConfig of another policy could answer for it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import Gateway, Route, World
@@ -16,10 +17,18 @@ from eastgate.cluster.targets import GatewayNamed
 from eastgate.convert import codes, kuadrant_codes
 from eastgate.convert.authconfigs import API_VERSION, auth_config
 from eastgate.convert.authorino_checks import lose_what_differs, reasons_to_keep, with_token_checks
-from eastgate.convert.gateway_hosts import are_mixed_up
+from eastgate.convert.gateway_conditions import are_mixed_up
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Assumption, Item, Job, Manifest, metadata_of
-from eastgate.dialects.kuadrant.authorino.model import Scheme
+from eastgate.dialects.kuadrant.authorino.model import (
+    X509,
+    ApiKeys,
+    Introspection,
+    Scheme,
+    SecretRef,
+    SigningKey,
+    UmaResources,
+)
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.dialects.kuadrant.proposal import Policy
@@ -27,6 +36,20 @@ from eastgate.dialects.kuadrant.proposal.assemble import in_force
 from eastgate.dialects.kuadrant.proposal.model import HttpRule
 from eastgate.reading.manifests import Plain
 from eastgate.reading.manifests.node import Node
+
+# Tells whether an auth scheme looks for Secrets in a namespace of its own.
+
+
+def needs_secrets(part: object) -> bool:
+    """Return whether a part of a scheme looks for Secrets in its own namespace."""
+    if isinstance(part, ApiKeys | X509) and not part.all_namespaces:
+        return True
+    if isinstance(part, SecretRef | SigningKey | Introspection | UmaResources):
+        return True
+    if isinstance(part, tuple | list):
+        return any(map(needs_secrets, part))
+    return is_dataclass(part) and any(needs_secrets(getattr(part, field.name)) for field in fields(part))
+
 
 _PROVIDER = "authorino"
 _TLS = ("HTTPS", "TLS")

@@ -13,7 +13,7 @@ from eastgate.convert import kuadrant_codes
 from eastgate.convert.gateway_conditions import host_predicate
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Job, Manifest
-from eastgate.dialects.kuadrant.authorino.guards import erring_guards
+from eastgate.dialects.kuadrant.authorino.conditions import erring_guards
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
     AnyOf,

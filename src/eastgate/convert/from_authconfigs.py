@@ -14,7 +14,7 @@ from eastgate.cluster.routing.rules import every_rule
 from eastgate.cluster.targets import RouteNamed
 from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfig_versions import config_of
-from eastgate.convert.gateway_hosts import are_mixed_up, arriving_hosts
+from eastgate.convert.gateway_conditions import are_mixed_up, arriving_hosts
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
 from eastgate.convert.policy_writing import POLICY_API_VERSION, report_secrets, rules_of_policy
 from eastgate.convert.unsaid import Unsaid, first_error

@@ -15,7 +15,7 @@ from eastgate.cluster.ends import Host
 from eastgate.cluster.points import Point, RuleNamed
 from eastgate.cluster.routing.model import Routed
 from eastgate.cluster.routing.rules import every_rule
-from eastgate.convert.gateway_hosts import are_mixed_up, hears_tls, hosts_on
+from eastgate.convert.gateway_conditions import are_mixed_up, hears_tls, hosts_on
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import is_inside

@@ -20,16 +20,15 @@ from eastgate.convert.gep_reading import Account, NamedCaller, SpiffeIdentity, W
 from eastgate.convert.istio_rules import accounts_of
 from eastgate.convert.model import Assumption, Job
 from eastgate.dialects.istio.lowering import View, lower_policy
-from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
+from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings, replace_trust_domains
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.provenance import Surface
-from eastgate.dialects.istio.trust_domains import replace_trust_domains
 from eastgate.dialects.istio.written import IstioRule, Values, When, WrittenValue
 from eastgate.dialects.istio.ztunnel import lower_rule
 from eastgate.ir import Origin, Predicate, Request
 from eastgate.ir.attributes import IDENTITY
 from eastgate.ir.spiffe import SCHEME, spiffe_problem
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 
 IDENTITY_FIELDS: Final[Mapping[str, str]] = {
     **{name: name for name in ("principals", "serviceAccounts", "namespaces", "trustDomains")},

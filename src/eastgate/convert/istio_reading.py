@@ -15,8 +15,8 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Gep, GepRule, PodsTarget
-from eastgate.convert.istio_attachment import check_attachment, is_at_ztunnel, namespaces_of
 from eastgate.convert.istio_callers import UnsayableError
+from eastgate.convert.istio_operations import check_attachment, is_at_ztunnel, namespaces_of
 from eastgate.convert.istio_rule_reading import RuleReader
 from eastgate.convert.model import Item, Job
 from eastgate.convert.selectors import may_meet, select_without

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.convert import kuadrant_codes
-from eastgate.convert.authconfig_words import object_of
+from eastgate.convert.authconfigs import object_of
+from eastgate.convert.authorino import needs_secrets
 from eastgate.convert.gateway_conditions import gateway_predicates
 from eastgate.convert.model import Job, Manifest
-from eastgate.convert.secret_uses import needs_secrets
 from eastgate.convert.unsaid import Unsaid
 from eastgate.dialects.kuadrant import policies
 from eastgate.dialects.kuadrant.authorino.model import Scheme

@@ -14,9 +14,9 @@ from eastgate.cluster.routing.rules import every_rule
 from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfigs import API_VERSION, auth_config
 from eastgate.convert.authorino_checks import lose_what_differs, with_token_checks
-from eastgate.convert.gateway_hosts import are_mixed_up, arriving_hosts, hosts_on
+from eastgate.convert.from_proposal import check_schemes, is_on, scheme_specs, selecting_predicate, ways_of
+from eastgate.convert.gateway_conditions import are_mixed_up, arriving_hosts, hosts_on
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
-from eastgate.convert.proposal_reading import check_schemes, is_on, scheme_specs, selecting_predicate, ways_of
 from eastgate.convert.unsaid import Unsaid, first_error
 from eastgate.dialects.kuadrant import authconfigs, policies
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import yaml
+
 from eastgate.authority.reading import Manifests, sort_documents
 from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.diagnostics.printable import json_text
 from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import World
 from eastgate.convert import codes
@@ -13,7 +16,32 @@ from eastgate.convert.model import Item, Job, Manifest, Options, Written
 from eastgate.convert.registry import KINDS, converters_to, pass_on
 from eastgate.dialects import Policy
 from eastgate.reading.manifests import Document, ReadResult
+from eastgate.reading.manifests.heads import PrintableDumper
 from eastgate.settings import Settings
+
+# Renders manifests as text: readable, and the same each time.
+
+
+class _Dumper(PrintableDumper):
+    """Lists indented under their key, and no aliases: each manifest stands for itself."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - always indented
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - of any data
+        return True
+
+
+def as_yaml(manifests: Sequence[Manifest]) -> str:
+    """Return YAML documents, with keys in the order in which they were put."""
+    return "---\n".join(
+        yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120) for manifest in manifests
+    )
+
+
+def as_json(manifests: Sequence[Manifest]) -> str:
+    """Return a List, which kubectl takes."""
+    return json_text({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, indent=2) + "\n"
 
 
 @dataclass(frozen=True, slots=True)

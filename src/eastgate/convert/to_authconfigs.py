@@ -10,12 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from eastgate.cluster.points import is_rule_of
 from eastgate.cluster.routing.rules import every_rule
 from eastgate.convert import kuadrant_codes
-from eastgate.convert.authconfig_words import object_of
-from eastgate.convert.authconfigs import API_VERSION
-from eastgate.convert.gateway_conditions import sees_alike
-from eastgate.convert.gateway_hosts import are_mixed_up, hosts_on
+from eastgate.convert.authconfigs import API_VERSION, object_of
+from eastgate.convert.from_proposal import is_on
+from eastgate.convert.gateway_conditions import are_mixed_up, hosts_on, sees_alike
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
-from eastgate.convert.proposal_reading import is_on
 from eastgate.convert.unsaid import first_error
 from eastgate.dialects.kuadrant import authconfigs, proposal
 from eastgate.dialects.kuadrant.policies import Policy

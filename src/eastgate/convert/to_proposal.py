@@ -13,7 +13,7 @@ from eastgate.cluster.routing.rules import every_rule
 from eastgate.cluster.targets import RulesOfGateway
 from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfig_versions import spec_of
-from eastgate.convert.authconfig_words import object_of
+from eastgate.convert.authconfigs import object_of
 from eastgate.convert.gateway_conditions import sees_alike
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
 from eastgate.convert.unsaid import Unsaid, first_error, keep_unsaid

@@ -1,9 +1,10 @@
 """The interface of a dialect: its kinds, the assembly of policies to layers, and their descriptions.
 
-Every dialect is a package of the same files: `codes` (of its diagnostics), `shapes` (the resource, field by field),
+Every dialect is a package of the same files: `codes` (of its errors), `shapes` (the resource, field by field),
 `validation` and `values` (demands beyond types), `model` (the typed resource), `meaning` (document to model and IR),
-`assemble` (models on a workload to layers), `words` (descriptions of policies). A `reading` imports the heavy ones when
-a policy of the dialect is read. Who has read one can write the next.
+`assemble` (models on a workload to layers), `provenance` (where a layer came from, as data), `words` (descriptions and
+status of policies), `lint` and `lint_codes` (its findings). `__init__` imports `meaning` when a policy of the dialect
+is read, and `lint` when lint runs. Who has read one can write the next.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ from eastgate.cluster import CONTROLLER_KINDS, Everything, GatewayNamed, Target,
 from eastgate.cluster.points import Direction
 from eastgate.cluster.unread.locating import content_of, locate_targets
 from eastgate.dialects.base import Condition, Dialect, Kind, Scene
-from eastgate.dialects.modes import LayerMode, Mode, refusing
-from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words
+from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, LayerMode, Mode, Words, refusing
 from eastgate.ir import (
     And,
     Attachment,

@@ -23,7 +23,7 @@ from eastgate.engine.clauses import Clause, Filed
 from eastgate.engine.conditions import Condition, compile_condition
 from eastgate.ir import And, Is, OneOf, Or, Predicate, Prefix, Request, Suffix, Value, values_of
 from eastgate.ir.attributes import PORT, Attribute
-from eastgate.ir.service_accounts import accounts_path_of
+from eastgate.ir.spiffe import accounts_path_of
 
 _Rule: TypeAlias = tuple[int, tuple[Predicate, ...]]  # its rank, and ALL conditions that are left
 _Search: TypeAlias = Callable[[Request, int], int]  # the rank of the first rule that matches, if smaller than that

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from eastgate.basics.records import dataclass
 from eastgate.engine.clauses import Clause, Filed
 from eastgate.ir import Request
-from eastgate.ir.service_accounts import accounts_path_of
+from eastgate.ir.spiffe import accounts_path_of
 
 _ROOM = 4096  # ranks that a table may hold, and 16 more for each caller that a rule names
 

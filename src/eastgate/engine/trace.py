@@ -37,7 +37,7 @@ from eastgate.ir.attributes import Attribute, AttributeKind, Unknown
 from eastgate.ir.symbolic.completions import complete
 from eastgate.ir.symbolic.judging import StageOutcome, judge_stage, pick_chain
 from eastgate.ir.symbolic.stages import Move, order_stage
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from eastgate.ir.asking import (
     ask_authorizers,
     authorizers_in,
 )
-from eastgate.ir.attachments import Attachment, Stances
 from eastgate.ir.authorizers import (
     Answer,
     Authorizer,
@@ -25,7 +24,6 @@ from eastgate.ir.authorizers import (
     consents,
 )
 from eastgate.ir.derivations import Derivation, Doubtful, TakenOff, TokenDeriving
-from eastgate.ir.effective import EffectivePolicy, RuleInForce, ShadowedRule, Shadowing
 from eastgate.ir.labels import labels_of, labels_text
 from eastgate.ir.levels import at_port, is_network, needs_http
 from eastgate.ir.matchers import (
@@ -43,7 +41,6 @@ from eastgate.ir.matchers import (
     known,
     values_of,
 )
-from eastgate.ir.outcomes import REFUSED_HOST, REFUSED_SPELLING, UNOPPOSED, Outcome, UnaskedRefusal, Unroutable
 from eastgate.ir.placement import Placement, PolicyReading, ProxyReading, Reading, Scope, ScopeKind, Site
 from eastgate.ir.predicates import (
     ALWAYS,
@@ -62,12 +59,26 @@ from eastgate.ir.predicates import (
     mentions,
     rewrite,
 )
-from eastgate.ir.provenance import Derived, Origin, PolicyRef, RuleKind, repr_of_named
+from eastgate.ir.provenance import (
+    Derived,
+    EffectivePolicy,
+    Origin,
+    PolicyRef,
+    RuleInForce,
+    RuleKind,
+    ShadowedRule,
+    Shadowing,
+    repr_of_named,
+)
 from eastgate.ir.requests import Request
 from eastgate.ir.rules import (
+    REFUSED_HOST,
+    REFUSED_SPELLING,
+    UNOPPOSED,
     AllowAny,
     Ask,
     AskAll,
+    Attachment,
     Audit,
     Chain,
     Deny,
@@ -75,17 +86,21 @@ from eastgate.ir.rules import (
     FirstMatch,
     Layer,
     Observe,
+    Outcome,
     Refusal,
     Rule,
     SelectorCase,
     Stage,
+    Stances,
     Step,
+    UnaskedRefusal,
+    Unroutable,
     asks_of,
     in_force,
     rewrite_stage,
     rules_of,
 )
-from eastgate.ir.service_accounts import AccountsOf, AnyAccount
+from eastgate.ir.spiffe import AccountsOf, AnyAccount
 
 __all__ = [
     "ALWAYS",

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
-from eastgate.ir.attributes import Unknown
-from eastgate.ir.fields import Headers
+from eastgate.ir.attributes import Headers, Unknown
 from eastgate.ir.provenance import Origin
 
 if TYPE_CHECKING:

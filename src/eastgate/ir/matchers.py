@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from eastgate.basics.records import dataclass
 from eastgate.ir.addresses import Network, parse_address
 from eastgate.ir.labels import Selector, labels_of
-from eastgate.ir.service_accounts import AccountsOf, AnyAccount
+from eastgate.ir.spiffe import AccountsOf, AnyAccount
 
 Value = str | int
 Known = Value | tuple[str, ...] | None

@@ -21,17 +21,17 @@ a request is the decision of those layers.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import field, replace
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from eastgate.basics.records import dataclass
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.authorizers import Answer, Authorizer, Reply, consents
 from eastgate.ir.derivations import Derivation
-from eastgate.ir.effective import EffectivePolicy
 from eastgate.ir.placement import Placement, Reading, Scope
 from eastgate.ir.predicates import Computed, Is, Predicate, atoms, mentions
-from eastgate.ir.provenance import Origin, PolicyRef
+from eastgate.ir.provenance import EffectivePolicy, Origin, PolicyRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,3 +302,76 @@ class Audit:
 def in_force(layers: Iterable[Layer]) -> tuple[Layer, ...]:
     """Return the layers as they would be if every audited policy were in force."""
     return tuple(layer if layer.audit is None else layer.audit.layer for layer in layers)
+
+
+# Outcomes: the decision on a request, of one layer and of all.
+
+
+class UnaskedRefusal(enum.StrEnum):
+    """Why a request was refused before any rule was asked. An outcome has it instead of the name of a stage."""
+
+    HOST = "bad-host"
+    SPELLING = "encoded-path"
+
+
+class Unroutable(enum.StrEnum):
+    """Why a request leads nowhere. Stages that refuse such requests are named so."""
+
+    NO_ROUTE = "no-route"
+    NO_INBOUND_ROUTE = "no-inbound-route"
+    NO_BACKEND = "no-backend"
+    REFERENCE_NOT_GRANTED = "reference-not-granted"
+    BACKEND_NOT_DECLARED = "backend-not-declared"
+    UNSUPPORTED_FILTER = "unsupported-filter"
+    NO_HOST_POLICY = "no-host-policy"
+
+
+REFUSED_HOST: Final = UnaskedRefusal.HOST
+REFUSED_SPELLING: Final = UnaskedRefusal.SPELLING
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The decision of one layer. `rule` is the rule that decided; None where a default did, or no rule applied."""
+
+    allowed: bool
+    layer: str | None = None
+    stage: str | None = None
+    rule: Rule | None = None
+    refusal: int | None = None
+
+    @property
+    def is_unasked(self) -> bool:
+        """Return whether the request was refused before any rule was asked."""
+        return not self.allowed and self.rule is None and self.stage in (None, REFUSED_HOST, REFUSED_SPELLING)
+
+    @property
+    def status(self) -> int:
+        """Return the status that the client sees: 200 where allowed, otherwise the refusal (0: a closed connection)."""
+        return 200 if self.refusal is None else int(self.refusal)
+
+
+UNOPPOSED: Final = Outcome(allowed=True)  # no policy, or none that denies or accepts
+
+
+# A policy where it applies.
+
+
+Stances: TypeAlias = tuple[tuple[str, Hashable], ...]
+"""What layers depend on beside the policies, by the name of the dialect that says so; most say nothing."""
+
+P_co = TypeVar("P_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment(Generic[P_co]):
+    """A policy at a point; `service` is the Service through which it got to a workload, if it targets one.
+
+    `host` is that of the point, where policies are found by host. `perhaps`: it is unknown whether the policy is
+    about the point.
+    """
+
+    policy: P_co
+    service: str | None = None
+    host: str | None = None
+    perhaps: bool = False

@@ -10,6 +10,7 @@ from eastgate.authority.authority import Authority
 from eastgate.basics.diagnostics import render_all
 from eastgate.basics.diagnostics.printable import composed, printable
 from eastgate.control.access_log import Observation
+from eastgate.control.capturing import PortMode
 from eastgate.control.deciders import DecidedBy, Deciders, caller_of
 from eastgate.control.events import (
     BrokenChange,
@@ -21,7 +22,6 @@ from eastgate.control.events import (
     PartlyEnforced,
     Ready,
 )
-from eastgate.control.modes import PortMode
 from eastgate.dialects import registered
 
 _SHOWN = 8  # names of workloads in a line

@@ -10,15 +10,13 @@ from eastgate.authority.questions import Question
 from eastgate.basics.records import dataclass
 from eastgate.control.access_log import Observation
 from eastgate.envoy.plan.gateway import GatewayDestination
-from eastgate.ir.fields import each_header
-from eastgate.local.call_results import CallResult, McpResult
-from eastgate.local.calling import Client, make_call
+from eastgate.ir.attributes import each_header
+from eastgate.local.calling import CallResult, Client, McpResult, make_call
 from eastgate.local.gateway_entrances import GatewayEntrance, entrances, tls_of
 from eastgate.local.machine.connection import HttpRequest
 from eastgate.local.mesh import LocalMesh
 from eastgate.reading.mcp.client import CallOutcome, Post, PostAnswer, converse, list_tools, make_request
-from eastgate.reading.mcp.messages import NAMED, read_messages
-from eastgate.reading.mcp.problems import BadMessage
+from eastgate.reading.mcp.messages import NAMED, BadMessage, read_messages
 from eastgate.reading.strict_json import Json
 
 

@@ -15,7 +15,7 @@ from eastgate.cluster.routing.certificates import listener_certificates
 from eastgate.cluster.routing.hostnames import comparable, hostnames_of
 from eastgate.cluster.routing.model import rules_of
 from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
-from eastgate.ir.hosts import comparable_host
+from eastgate.ir.addresses import comparable_host
 from eastgate.local.calling import Client
 from eastgate.local.machine.connection import Target
 from eastgate.local.mesh import LocalMesh

@@ -16,7 +16,7 @@ from eastgate.control.events import MeshEvent
 from eastgate.control.gateways import GatewaySite, gateway_identity
 from eastgate.control.sites import ProxySite, identity_of
 from eastgate.envoy.server.status import ProxyStatus
-from eastgate.local.call_results import CallResult, McpResult
+from eastgate.local.calling import CallResult, McpResult
 from eastgate.local.calls import McpRequest, make_calls
 from eastgate.local.event_text import EventText
 from eastgate.local.machine.control import ControlFailed, Handler, Message

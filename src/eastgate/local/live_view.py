@@ -16,6 +16,7 @@ from eastgate.authority.auditing import Would
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.control.access_log import Observation, Repeats, would_be
+from eastgate.control.capturing import PortMode
 from eastgate.control.deciders import DecidedBy
 from eastgate.control.events import (
     BrokenChange,
@@ -27,7 +28,6 @@ from eastgate.control.events import (
     PartlyEnforced,
     Ready,
 )
-from eastgate.control.modes import PortMode
 from eastgate.local.event_text import EventText, describe_call, describe_size, format_milliseconds
 from eastgate.local.machine.rundir import DEFAULT_NAME
 from eastgate.local.mesh import LocalMesh

@@ -24,13 +24,14 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.cluster.unread import Handling, describe_unread
 from eastgate.control.authorizer.external import ServiceAddress
+from eastgate.control.capturing import PortMode, changed_modes, mode_of
 from eastgate.control.closures import Closure
-from eastgate.control.endpoints import UnixEndpoint
 from eastgate.control.enforcement import Enforcement
 from eastgate.control.events import (
     Decided,
     Enforced,
     MeshEvent,
+    MeshMetrics,
     Noted,
     NotEnforced,
     OnEvent,
@@ -40,15 +41,13 @@ from eastgate.control.events import (
 from eastgate.control.fleet import AuthorizerSockets, SiteChange, everything
 from eastgate.control.gateways import GatewaySite
 from eastgate.control.identity import EmbeddedCa, Lifetimes, SvidSource, WorkloadApi
-from eastgate.control.metrics import MeshMetrics
-from eastgate.control.modes import PortMode, changed_modes, mode_of
 from eastgate.control.plane import ProxyPlane
-from eastgate.control.sites import ProxySite
+from eastgate.control.sites import ProxySite, UnixEndpoint
 from eastgate.dialects import HOSTS
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
+from eastgate.envoy.server.events import Metrics as ServerMetrics
 from eastgate.envoy.server.events import ResourceRejected, ServerEvent
-from eastgate.envoy.server.metrics import Metrics as ServerMetrics
 from eastgate.envoy.server.resources import short_type
 from eastgate.envoy.server.server import AdsServer
 from eastgate.envoy.server.status import ResourceState
@@ -60,8 +59,7 @@ from eastgate.ir.spiffe import trust_domain_of
 from eastgate.local.history import History
 from eastgate.local.listening import wait_until_listening
 from eastgate.local.machine.addresses import Addresses
-from eastgate.local.machine.guard import Guard
-from eastgate.local.machine.rundir import DEFAULT_NAME, RunDir
+from eastgate.local.machine.rundir import DEFAULT_NAME, Guard, RunDir
 from eastgate.local.open_requests import OpenRequestMonitor
 from eastgate.local.placing import LocalPlacement
 from eastgate.local.proxies import Proxies

@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from eastgate.basics.diagnostics.printable import printable
-from eastgate.control.events import Noted, OnEvent
-from eastgate.control.metrics import MeshMetrics
+from eastgate.control.events import MeshMetrics, Noted, OnEvent
 from eastgate.envoy.config.bootstrap import bootstrap
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server.tokens import Tokens
 from eastgate.local.machine.echo import EchoServer
 from eastgate.local.machine.envoy import EnvoyProcess
-from eastgate.local.machine.guard import Guard
-from eastgate.local.machine.rundir import RunDir
+from eastgate.local.machine.rundir import Guard, RunDir
 from eastgate.local.machine.supervisor import EnvoyGaveUp, Restart, Supervisor
 
 _AT_ONCE = 4  # Envoys that are started together

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from eastgate.ir import ALWAYS, NEVER, AccountsOf, And, Computed, Is, Not, OneOf, Or, Predicate, Value
 from eastgate.ir.attributes import IDENTITY
-from eastgate.ir.service_accounts import account_of
+from eastgate.ir.spiffe import account_of
 from eastgate.ir.symbolic.caller_cells import CALLER_ATTRIBUTES, CallerCells
 from eastgate.ir.symbolic.callers import (
     AccountsIn,

@@ -14,12 +14,12 @@ from eastgate.authority.authority import Authority
 from eastgate.basics.collection import no_collection
 from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Present, is_network, rewrite
 from eastgate.ir import atoms as atoms_of
+from eastgate.ir.addresses import is_host
 from eastgate.ir.attributes import HOST, METHOD, PATH, SNI, Attribute
 from eastgate.ir.authorizers import Authorizer, AuthorizerName, ExternalAuthorizer
-from eastgate.ir.hosts import is_host
 from eastgate.ir.paths import DECODED, is_sensitive
+from eastgate.ir.symbolic.cells import TooManyEntries
 from eastgate.ir.symbolic.judging import is_about_path
-from eastgate.ir.symbolic.listing import TooManyEntries
 from eastgate.ir.symbolic.stages import is_answer
 from eastgate.ir.symbolic.trees import Entry
 from eastgate.ir.symbolic.witnesses import GaveUp

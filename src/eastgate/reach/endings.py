@@ -24,8 +24,8 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import PORT
 from eastgate.ir.paths import is_sensitive
+from eastgate.ir.symbolic.cells import MOST_COMPARED, in_sequence, list_tree
 from eastgate.ir.symbolic.judging import is_about_path
-from eastgate.ir.symbolic.listing import MOST_COMPARED, in_sequence, list_tree
 from eastgate.ir.symbolic.partial import ArmIndex, Facts, Partial, residual
 from eastgate.ir.symbolic.simplify import both, either
 from eastgate.ir.symbolic.trees import Entry

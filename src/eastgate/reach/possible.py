@@ -9,16 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from eastgate.ir import ALWAYS, Is, Layer, Not, OneOf, Predicate, Prefix, Present, all_of, any_of
-from eastgate.ir.attributes import (
-    APPLICATION,
-    AUTHORITY,
-    HOST,
-    METHOD,
-    TARGET,
-    URL_PATH,
-    Attribute,
-    AttributeKind,
-)
+from eastgate.ir.attributes import APPLICATION, AUTHORITY, HOST, METHOD, TARGET, URL_PATH, Attribute, AttributeKind
 from eastgate.reach.destinations import Entrance
 
 _HTTP = Is(METHOD, Present())

@@ -15,7 +15,7 @@ from itertools import chain
 from eastgate.basics.records import dataclass
 from eastgate.ir import ALWAYS, NEVER, Chain, Computed, Is, Layer, Outcome, Predicate, Rule
 from eastgate.ir.symbolic.callers import CallerCell
-from eastgate.ir.symbolic.listing import TooManyEntries, in_order
+from eastgate.ir.symbolic.cells import TooManyEntries, in_order
 from eastgate.ir.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.ir.symbolic.stages import Move, OrderedStage
 from eastgate.ir.symbolic.trees import Entry

@@ -14,7 +14,7 @@ from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD
 from eastgate.ir.symbolic.callers import CallerCell
 from eastgate.ir.symbolic.partial import Facts, residual
 from eastgate.ir.symbolic.simplify import both
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Entrance

@@ -14,7 +14,7 @@ from eastgate.basics.records import dataclass
 from eastgate.ir import Computed, Is, Layer
 from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.ir.symbolic.callers import CallerCell
-from eastgate.ir.symbolic.listing import TooManyEntries
+from eastgate.ir.symbolic.cells import TooManyEntries
 from eastgate.ir.symbolic.partial import ArmIndex, Facts
 from eastgate.reach.callers import CallerEntry, entry_of
 from eastgate.reach.endings import Branch, EnforcementPoint, fold, list_points

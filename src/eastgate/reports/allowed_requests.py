@@ -49,7 +49,7 @@ from eastgate.ir.attributes import (
     AttributeKind,
 )
 from eastgate.ir.symbolic.caller_cells import CallerCells
-from eastgate.ir.symbolic.listing import TooManyEntries, in_sequence
+from eastgate.ir.symbolic.cells import TooManyEntries, in_sequence
 from eastgate.ir.symbolic.partial import ArmIndex, Facts, residual
 from eastgate.ir.symbolic.simplify import both, straightened
 from eastgate.ir.symbolic.stages import answer_attribute

@@ -18,7 +18,7 @@ from eastgate.cluster.unread import Handling, describe_unconsidered
 from eastgate.engine.trace import LayerTrace, Missed, NearMiss, StageTrace
 from eastgate.ir import EffectivePolicy, Origin, PolicyReading, Rule, Ruling, mentions
 from eastgate.ir.attributes import MCP_TOOL, VICINITY
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from eastgate.reports.columns import indent_lines, lay_out
 from eastgate.reports.conditions import condition_text
 from eastgate.reports.connections import actual_text

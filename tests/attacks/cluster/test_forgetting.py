@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from eastgate.authority.sources import following
-from eastgate.authority.sources.following import ClusterChanges, ClusterFollower
+from eastgate.authority.sources.batches import ClusterChanges
+from eastgate.authority.sources.following import ClusterFollower
 from eastgate.reading.kubernetes import ApiError, Discovery, JsonObject, Resource
 from eastgate.settings import Settings
 from tests.authority.sources.objects import GROUP, policy

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from eastgate.authority.sources.batches import Batch, ClusterChanges
 from eastgate.authority.sources.documents import relevant
-from eastgate.authority.sources.following import ClusterChanges, ClusterFollower
+from eastgate.authority.sources.following import ClusterFollower
 from eastgate.authority.sources.needs import NeededObjects, NeedIndex
 from eastgate.authority.sources.source import ClusterSource
 from eastgate.dialects.rejected import RejectedPolicy
@@ -139,12 +140,11 @@ def test_deep_objects_are_errors_like_others(api_version: str, kind: str, levels
 
 
 def _changes(follower: ClusterFollower, resource: Resource, obj: dict[str, Any]) -> ClusterChanges:
-    from eastgate.authority.sources.following import _Batch
 
-    batch = _Batch(follower)
+    batch = Batch()
     follower._streams[(resource, None)] = None  # type: ignore[assignment] # no task is needed
-    batch.take((resource, None), Put(obj))
-    return batch.changes()
+    follower.note((resource, None), Put(obj), batch)
+    return follower.changes_of(batch)
 
 
 @pytest.mark.parametrize("levels", [200, 298, 299, 300, 1500, 9000])

@@ -8,9 +8,8 @@ import pytest
 from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.controller.injection import InjectionOptions, InjectionRefused, inject, warnings_of
-from eastgate.envoy.config.capture import capture_resource
+from eastgate.envoy.config.capture import CapturedOutbound, capture_resource, outbound_capture_resources
 from eastgate.envoy.config.inbound_port import ANY_PORT, Capture, InboundPort
-from eastgate.envoy.config.outbound_capture import CapturedOutbound, outbound_capture_resources
 from eastgate.envoy.config.probes import probe_listener
 
 

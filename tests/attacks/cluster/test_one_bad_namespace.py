@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eastgate.control.identity import EmbeddedCa
-from eastgate.controller.certificates.trust_config_maps import write_config_maps
+from eastgate.controller.certificates.shared_ca import write_config_maps
 from eastgate.reading.kubernetes import ApiError, JsonObject, Resource
 
 

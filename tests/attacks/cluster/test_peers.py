@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from eastgate.control.authorizer.http_server import HttpServer, ServedResponse
-from eastgate.control.endpoints import TlsEndpoint
 from eastgate.control.identity import EmbeddedCa
-from eastgate.controller.certificates.server_tls import ServerTls, control_plane_identity
+from eastgate.control.sites import TlsEndpoint
+from eastgate.controller.certificates.ca_secret import ServerTls, control_plane_identity
 from eastgate.controller.peers import PeerReports, PeerServer
 from eastgate.controller.proxies.progress import ReplicaReport
 

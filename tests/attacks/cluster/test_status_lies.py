@@ -9,7 +9,7 @@ from typing import Any
 from eastgate.control.capturing import capture_of
 from eastgate.controller.proxies.progress import ProgressState, ReplicaReport
 from eastgate.controller.proxies.sites import sidecar_site
-from eastgate.controller.status.programmed import programmed, progress_at
+from eastgate.controller.status.natively import programmed, progress_at
 from eastgate.envoy.config.inbound_port import ANY_PORT
 from tests.controller.proxies.pods import Plain, authority, pod
 from tests.controller.proxies.test_control import Proxy, _proxy, _replica, _until

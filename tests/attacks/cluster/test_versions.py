@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from eastgate.authority.sources.kinds import watched_kinds
+from eastgate.authority.sources.needs import watched_kinds
 from eastgate.authority.sources.source import ClusterSource
 from eastgate.reading.kubernetes import connect
 from eastgate.settings import Settings

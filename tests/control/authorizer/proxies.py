@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from eastgate.control.identity import EmbeddedCa, client_context
-from eastgate.local.machine.binary import find_envoy
+from eastgate.local.machine.envoy import find_envoy
 from tests.attacks import frames
 from tests.control.authorizer.worlds import POD_ADDRESS
 from tests.patience import PATIENCE

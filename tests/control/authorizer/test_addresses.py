@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from eastgate.control.authorizer.addresses import ListenAddress, listen
+from eastgate.control.authorizer.locating import ListenAddress, listen
 
 
 def test_answers_do_not_wait_for_one_another() -> None:

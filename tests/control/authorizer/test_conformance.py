@@ -12,15 +12,12 @@ import pytest
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import Question, QuestionError
-from eastgate.control.authorizer.checks import Body, ProxyCheck, ProxyOptions
+from eastgate.control.authorizer.checks import MESSAGE_HEADERS, Body, ProxyCheck, ProxyOptions
 from eastgate.control.authorizer.deciding import CheckOptions, LiveAuthorizer
-from eastgate.control.authorizer.messages import MESSAGE_HEADERS
 from eastgate.ir import Answer, Reply
-from eastgate.ir.attributes import APPLICATION
-from eastgate.ir.fields import query_of
+from eastgate.ir.attributes import APPLICATION, query_of
 from eastgate.ir.paths import handed_path, respelled_path
-from eastgate.reading.mcp.messages import read_messages
-from eastgate.reading.mcp.problems import BadMessage
+from eastgate.reading.mcp.messages import BadMessage, read_messages
 from eastgate.reports.tables import read_tables
 from eastgate.reports.tables.run import _keys, _manifests
 from eastgate.settings import Settings

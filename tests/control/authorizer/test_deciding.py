@@ -10,10 +10,16 @@ import pytest
 
 from eastgate.cluster import ends
 from eastgate.cluster.ends import ANONYMOUS, UNKNOWN_CALLER, ServiceAccount, SpiffeId
-from eastgate.control.authorizer.checks import DECISION_HEADER, Body, ProxyAnswer, ProxyCheck, ProxyOptions
+from eastgate.control.authorizer.checks import (
+    DECISION_HEADER,
+    MESSAGE_HEADERS,
+    Body,
+    ProxyAnswer,
+    ProxyCheck,
+    ProxyOptions,
+)
 from eastgate.control.authorizer.deciding import CheckOptions, OpenCheck
 from eastgate.control.authorizer.log import DecisionLog, LazyRecord, Logged
-from eastgate.control.authorizer.messages import MESSAGE_HEADERS
 from eastgate.ir import Reply, Ruling
 from tests.control.authorizer.worlds import POD_ADDRESS, Services, live_authorizer
 

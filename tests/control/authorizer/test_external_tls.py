@@ -123,7 +123,7 @@ def test_a_new_svid_replaces_the_old_one(grpc_port: int) -> None:
 
 
 def test_the_socket_that_leads_there_is_for_this_user_alone(grpc_port: int) -> None:
-    from eastgate.control.authorizer.external_tunnel import TlsTunnel
+    from eastgate.control.authorizer.external_clients import TlsTunnel
 
     tunnel = TlsTunnel(address(grpc_port), 5)
     folder = Path(tunnel.target.removeprefix("unix:")).parent

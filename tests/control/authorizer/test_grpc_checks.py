@@ -17,8 +17,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from eastgate.cluster.ends import UNKNOWN_CALLER, parse_source
 from eastgate.control.authorizer.checks import Body, ProxyAnswer, ProxyCheck, ProxyOptions
 from eastgate.control.authorizer.grpc_checks import check_of, reply_of
-from eastgate.envoy.authz.health import NOT_SERVING, SERVING, health_methods
-from eastgate.envoy.authz.server import read_check, write_reply
+from eastgate.envoy.authz.server import NOT_SERVING, SERVING, health_methods, read_check, write_reply
 from eastgate.envoy.grpc.calls import CallError
 
 WEB = "spiffe://cluster.local/ns/shop/sa/web"

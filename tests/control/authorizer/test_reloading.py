@@ -14,8 +14,8 @@ import pytest
 from eastgate.authority.reading import read_manifests
 from eastgate.authority.sources import files as files_module
 from eastgate.authority.sources.files import FileSource
-from eastgate.control.authorizer.addresses import ListenAddress
 from eastgate.control.authorizer.http_server import ServedRequest
+from eastgate.control.authorizer.locating import ListenAddress
 from eastgate.control.authorizer.log import DecisionLog
 from eastgate.control.authorizer.reloading import PolicyFiles, Reload, follow_files
 from eastgate.control.authorizer.service import AuthorizerService, ServiceOptions

@@ -20,7 +20,7 @@ import grpc
 import pytest
 
 from eastgate.control.identity import client_context
-from eastgate.envoy.authz.health import NOT_SERVING, SERVING
+from eastgate.envoy.authz.server import NOT_SERVING, SERVING
 from tests.control.authorizer.proxies import CA, Application, Authorizer, Envoy, kill_hard, running_application
 from tests.control.authorizer.test_deciding import message
 from tests.control.authorizer.worlds import MANIFESTS

@@ -8,7 +8,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 from eastgate.control.authorizer.deciding import OpenCheck
-from eastgate.envoy.authz.threads import answer_on_thread
+from eastgate.envoy.authz.server import answer_on_thread
 from tests.control.authorizer.test_deciding import call
 from tests.control.authorizer.worlds import live_authorizer
 from tests.patience import PATIENCE

@@ -18,7 +18,7 @@ from eastgate.control.identity import (
     stored_ca,
     write_svid,
 )
-from eastgate.control.identity.files import read_private, write_private
+from eastgate.control.identity.storage import read_private, write_private
 
 ME = "spiffe://cluster.local/ns/shop/sa/web"
 

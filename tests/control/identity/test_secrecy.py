@@ -12,7 +12,7 @@ import pytest
 
 from eastgate.control.identity import EmbeddedCa, Svid, client_context, stored_ca
 from eastgate.control.identity.certificates import key_pem
-from eastgate.control.identity.files import write_private
+from eastgate.control.identity.storage import write_private
 
 ME = "spiffe://cluster.local/ns/shop/sa/web"
 AUTHORITY = EmbeddedCa("cluster.local")

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from eastgate.control.identity import EmbeddedCa
-from eastgate.controller.admission.certificates import WebhookCertificate
-from eastgate.controller.admission.server import WebhookServer
+from eastgate.controller.admission.server import WebhookCertificate, WebhookServer
 from eastgate.controller.admission.webhooks import Webhooks
 from eastgate.reports.crds import Webhook
 

@@ -12,12 +12,11 @@ from urllib.parse import quote
 import pytest
 
 from eastgate.control.identity import EmbeddedCa
-from eastgate.controller.admission.ca_bundles import CaBundleKeeper, with_ca_bundle
 from eastgate.controller.admission.changes import AdmissionJudgement, AdmissionRefusal, RequestedChange
 from eastgate.controller.admission.configuration import mutating_configuration, validating_configuration
 from eastgate.controller.admission.conversion import convert_object
 from eastgate.controller.admission.conversion.objects import NARROWED
-from eastgate.controller.admission.webhooks import Webhooks
+from eastgate.controller.admission.webhooks import CaBundleKeeper, Webhooks, with_ca_bundle
 from eastgate.reading.kubernetes import connect
 from eastgate.reports.crds import Webhook, definitions
 from eastgate.settings import MeshMode

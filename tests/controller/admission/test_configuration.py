@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from eastgate import dialects
 from eastgate.cli import main
 from eastgate.control.identity import EmbeddedCa
-from eastgate.controller.admission.ca_bundles import with_ca_bundle
 from eastgate.controller.admission.configuration import converted_definitions, webhook_configurations
+from eastgate.controller.admission.webhooks import with_ca_bundle
 from eastgate.reports.crds import Webhook, definitions
 from tests.programs import ApiServer
 

@@ -14,10 +14,9 @@ import pytest
 
 from eastgate.control.authorizer.http_server import HttpLimits
 from eastgate.control.identity import EmbeddedCa
-from eastgate.controller.admission.certificates import WebhookCertificate, names_of_service
 from eastgate.controller.admission.changes import AdmissionJudgement, AdmissionRefusal, Mutation, RequestedChange
 from eastgate.controller.admission.conversion import convert_object
-from eastgate.controller.admission.server import LIMITS, WebhookServer
+from eastgate.controller.admission.server import LIMITS, WebhookCertificate, WebhookServer, names_of_service
 from eastgate.controller.admission.webhooks import Webhooks
 from tests.controller.admission.reviews import GROUP, Manifest, admission_review, policy, rules
 from tests.controller.admission.running import IDENTITY

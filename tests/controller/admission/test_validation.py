@@ -18,8 +18,7 @@ from eastgate.controller.admission.changes import (
     change_of,
 )
 from eastgate.controller.admission.reviews import MalformedReviewError
-from eastgate.controller.admission.validation import judge_object
-from eastgate.controller.admission.wording import limit_refusals, limit_warnings
+from eastgate.controller.admission.validation import judge_object, limit_refusals, limit_warnings
 from eastgate.settings import Size
 from tests.controller.admission.reviews import GROUP, Manifest, admission_review, policy, rules
 from tests.reports.crds.corpus import samples

@@ -18,8 +18,7 @@ from eastgate.control.identity import CaState, PeerError, StoredCaError, Svid, S
 from eastgate.control.identity.ca import Lifetimes
 from eastgate.control.identity.issuer import IssuerCa
 from eastgate.controller.certificates.ca_secret import Rollover, StoredCa, new_secret, read_secret
-from eastgate.controller.certificates.shared_ca import SharedCa
-from eastgate.controller.certificates.trust_config_maps import namespaces_with_proxies, trust_config_map
+from eastgate.controller.certificates.shared_ca import SharedCa, namespaces_with_proxies, trust_config_map
 from eastgate.reading.kubernetes import ApiError, JsonObject, Resource
 from tests.controller.proxies.pods import authority, gateway
 

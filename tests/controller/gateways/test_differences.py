@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from eastgate.controller.gateways.differences import compare_objects, is_fulfilled, key_of
-from eastgate.controller.gateways.objects import gateway_objects
+from eastgate.controller.gateways.objects import compare_objects, gateway_objects, is_fulfilled, key_of
 from eastgate.controller.gateways.parameters import GatewayParameters
 from eastgate.controller.gateways.pods import ProxySetup
 from tests.controller.gateways.manifests import gateway

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from eastgate.control.gateways import gateway_identity
-from eastgate.controller.gateways.names import labels_of, object_name, selector_of
 from eastgate.controller.gateways.objects import AddressError, gateway_objects, requested_address
 from eastgate.controller.gateways.parameters import GatewayParameters, ParameterError
-from eastgate.controller.gateways.pods import ProxySetup
+from eastgate.controller.gateways.pods import ProxySetup, labels_of, object_name, selector_of
 from eastgate.settings import Settings
 from tests.controller.gateways.manifests import gateway, world_of
 

@@ -13,9 +13,9 @@ import grpc
 import pytest
 
 from eastgate.control.identity import EmbeddedCa
-from eastgate.envoy.config.pod_bootstrap import ControlPlane, ProxyFiles, pod_bootstrap, secret_sources
+from eastgate.envoy.config.bootstrap import ControlPlane, ProxyFiles, pod_bootstrap, secret_sources
 from eastgate.envoy.server import AdsServer, Store, Tokens
-from eastgate.local.machine.binary import find_envoy
+from eastgate.local.machine.envoy import find_envoy
 from tests.controller.injection.volumes import write_volume
 from tests.patience import PATIENCE
 

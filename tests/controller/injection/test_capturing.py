@@ -8,9 +8,9 @@ import pytest
 
 from eastgate.authority.authority import Authority
 from eastgate.control.capturing import captured_outbound
-from eastgate.envoy.config.outbound_capture import CapturedAccount, CapturedService
+from eastgate.envoy.config.capture import CapturedAccount, CapturedService
 from eastgate.envoy.plan import plan_port
-from eastgate.envoy.plan.any_port import named_ports, plan_any_port
+from eastgate.envoy.plan.ports import named_ports, plan_any_port
 from eastgate.ir import AllowAny, Between, Chain, Is, Layer, Origin, Placement, Rule, Site
 from eastgate.ir.attributes import PORT
 from eastgate.settings import Settings

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from eastgate.authority.authority import Authority
 from eastgate.control.identity import EmbeddedCa
-from eastgate.controller.proxies.authentication import PodAuthenticator
-from eastgate.controller.proxies.svid_proofs import SvidProofs
-from eastgate.controller.proxies.token_reviews import TokenReviews, read_review
+from eastgate.controller.proxies.token_reviews import PodAuthenticator, SvidProofs, TokenReviews, read_review
 from eastgate.envoy.server import AuthenticatedProxy, AuthenticationError, ProxyCredentials, UnavailableError
 from eastgate.reading.kubernetes import ApiError, JsonObject, Resource, UnreachableError
 from tests.controller.proxies.pods import (

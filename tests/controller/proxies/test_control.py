@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from eastgate.control.identity import EmbeddedCa
-from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.control import ProxyControl
-from eastgate.controller.proxies.membership import PodIdentity
 from eastgate.controller.proxies.progress import MeshReport, ProgressState, merge
+from eastgate.controller.proxies.token_reviews import PodAuthenticator
+from eastgate.controller.proxies.tracking import PodIdentity
 from eastgate.envoy.server import (
     CLUSTER,
     EXTENSION,

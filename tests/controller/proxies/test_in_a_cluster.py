@@ -17,14 +17,12 @@ import pytest
 from eastgate.authority.authority import Authority
 from eastgate.authority.sources.source import ClusterSource
 from eastgate.control.identity import EmbeddedCa, Svid, client_context
-from eastgate.controller.certificates.server_tls import ServerTls, control_plane_identity, control_plane_names
+from eastgate.controller.certificates.ca_secret import ServerTls, control_plane_identity, control_plane_names
 from eastgate.controller.certificates.shared_ca import SharedCa
-from eastgate.controller.proxies.authentication import PodAuthenticator
 from eastgate.controller.proxies.control import ProxyControl
 from eastgate.controller.proxies.progress import ProgressState, merge
 from eastgate.controller.proxies.sites import bound_site
-from eastgate.controller.proxies.svid_proofs import SvidProofs
-from eastgate.controller.proxies.token_reviews import TokenReviews
+from eastgate.controller.proxies.token_reviews import PodAuthenticator, SvidProofs, TokenReviews
 from eastgate.envoy.config.bootstrap import bootstrap
 from eastgate.envoy.server import LISTENER
 from eastgate.local.machine.envoy import EnvoyProcess

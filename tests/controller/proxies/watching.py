@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from eastgate.authority.authority import Authority, Touched
+from eastgate.authority.sources.batches import Batch, Stream
 from eastgate.authority.sources.documents import ref_of
-from eastgate.authority.sources.following import Stream, _Batch
 from eastgate.authority.sources.source import ClusterSource
 from eastgate.ir import PolicyRef
 from eastgate.reading.kubernetes import Connection, Deleted, Put, Replaced, Resource
@@ -21,10 +21,10 @@ class WatchedCluster:
     def __init__(self, objects: Iterable[Plain]) -> None:
         self.objects: dict[PolicyRef, Plain] = {ref_of(each): each for each in objects}
         self._source = ClusterSource(cast("Connection", None), Settings().enforced())
-        batch = self._batch()
+        batch = Batch()
         for stream in {_stream(each) for each in self.objects.values()}:
             self._list(batch, stream)
-        self._source.authority = self._source._build(batch.changes())
+        self._source.authority = self._source._build(self._source.follower.changes_of(batch))
 
     @property
     def authority(self) -> Authority:
@@ -32,23 +32,20 @@ class WatchedCluster:
 
     def watch(self, put: Iterable[Plain], remove: Iterable[str], lists_again: str | None = None) -> Touched:
         """Tell of objects that are put and of those that are removed, by their names, and list a kind again."""
-        batch = self._batch()
+        batch, follower = Batch(), self._source.follower
         for each in put:
             self.objects[ref_of(each)] = each
-            batch.take(self._followed(_stream(each)), Put(each))
+            follower.note(self._followed(_stream(each)), Put(each), batch)
         for ref in [ref for ref in self.objects if str(ref) in {*remove}]:
             gone = self.objects.pop(ref)
-            batch.take(self._followed(_stream(gone)), Deleted(gone))
+            follower.note(self._followed(_stream(gone)), Deleted(gone), batch)
         for stream in {_stream(each) for each in self.objects.values() if each["kind"] == lists_again}:
             self._list(batch, stream)
-        return self._source.apply(batch.changes())
+        return self._source.apply(follower.changes_of(batch))
 
-    def _batch(self) -> _Batch:
-        return _Batch(self._source.follower)
-
-    def _list(self, batch: _Batch, stream: Stream) -> None:
+    def _list(self, batch: Batch, stream: Stream) -> None:
         of_kind = tuple(each for each in self.objects.values() if _stream(each) == stream)
-        batch.take(self._followed(stream), Replaced(of_kind))
+        self._source.follower.note(self._followed(stream), Replaced(of_kind), batch)
 
     def _followed(self, stream: Stream) -> Stream:
         follower: Any = self._source.follower

@@ -65,7 +65,7 @@ class RunningStatuses:
 
     def report(self, report: MeshReport) -> None:
         """Have the proxies of the policies that exist report something."""
-        uids = {policy_name(ref): obj["metadata"]["uid"] for ref, obj in self.source.follower.objects.items()}
+        uids = {policy_name(ref): obj["metadata"]["uid"] for ref, obj in self.source.follower.held.kept.items()}
         self.statuses.take_report(with_uids(report, uids))
 
     def apply(self, *manifests: Manifest) -> None:
@@ -106,7 +106,7 @@ async def running(server: ApiServer, namespace: str, settings: Settings) -> Asyn
         def find(ref: PolicyRef) -> Resource | None:
             return follower.resources.get((ref.group, ref.kind))
 
-        statuses = PolicyStatuses(connection, source.authority, follower.objects, find, instance="test")
+        statuses = PolicyStatuses(connection, source.authority, follower.held.kept, find, instance="test")
 
         async def follow() -> None:
             async for changes in source.batches():

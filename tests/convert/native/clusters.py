@@ -10,7 +10,7 @@ from typing import Any
 from eastgate import Authority, Settings
 from eastgate.authority.reading import Manifests, read_plain
 from eastgate.convert.native import NativeMesh, NativePlan, NativeStep, NativeStepKind
-from eastgate.convert.native.marking import object_id
+from eastgate.convert.native.model import object_id
 
 Manifest = dict[str, Any]
 GEP_GROUP = "gateway.networking.x-k8s.io"

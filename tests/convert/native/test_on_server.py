@@ -12,7 +12,7 @@ import pytest
 from eastgate import Settings
 from eastgate.authority.sources.source import ClusterSource
 from eastgate.convert.native import NativeMesh, NativePlan, NativeState, NativeWriter, Unwritable, wanted
-from eastgate.convert.native.marking import SOURCE_UID
+from eastgate.convert.native.model import SOURCE_UID
 from eastgate.reading.kubernetes import connect
 from tests.programs import ApiServer
 

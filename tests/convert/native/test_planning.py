@@ -20,7 +20,7 @@ from eastgate.convert.native import (
     steps,
     wanted,
 )
-from eastgate.convert.native.marking import MANAGED_BY, SOURCE_UID, is_ours, object_id
+from eastgate.convert.native.model import MANAGED_BY, SOURCE_UID, is_ours, object_id
 from eastgate.reading.kubernetes import ApiError, Connection
 from tests.convert.native.clusters import Manifest, read, stored
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from eastgate.dialects.cel import CelEvaluationError, Expression
 from eastgate.ir import Request, Value
 from eastgate.ir.attributes import MCP_TOOL, PATH, PORT, Attribute, header
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from tests.dialects.cel.offer import compiled
 
 # Small alphabets, so that values and literals often meet.

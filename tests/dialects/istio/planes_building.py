@@ -6,14 +6,15 @@ from collections.abc import Mapping
 
 from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.cluster import Selector
-from eastgate.dialects.istio.authentications import (
+from eastgate.dialects.istio.model import (
+    GROUP,
     JwtRule,
     MtlsMode,
     MtlsPort,
     PeerAuthentication,
+    PolicyTarget,
     RequestAuthentication,
 )
-from eastgate.dialects.istio.model import GROUP, PolicyTarget
 from eastgate.dialects.istio.written import Fields, IstioRule, Values, When, WrittenValue
 from eastgate.ir import Computed, Known, Predicate
 from eastgate.ir.attributes import Attribute

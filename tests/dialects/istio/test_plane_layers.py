@@ -9,7 +9,7 @@ import pytest
 from eastgate.authority.decisions import Decision
 from eastgate.authority.enforcement import doubt_lines
 from eastgate.authority.questions import Question
-from eastgate.dialects.istio.plane_provenance import DroppedFields, NoIdentity, WaypointIdentity
+from eastgate.dialects.istio.planes import DroppedFields, NoIdentity, WaypointIdentity
 from eastgate.ir import ProxyReading
 from eastgate.settings import Settings
 from tests.dialects.linkerd.reading import authority

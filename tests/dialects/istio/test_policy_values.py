@@ -15,10 +15,14 @@ from eastgate.dialects.istio.matching import (
     match_service_accounts,
     match_trust_domains,
 )
-from eastgate.dialects.istio.mesh_config import mesh_settings, mesh_sources
-from eastgate.dialects.istio.providers import read_providers
+from eastgate.dialects.istio.mesh_config import (
+    expand_trust_domains,
+    mesh_settings,
+    mesh_sources,
+    read_providers,
+    replace_trust_domains,
+)
 from eastgate.dialects.istio.settings import PathNormalization
-from eastgate.dialects.istio.trust_domains import expand_trust_domains, replace_trust_domains
 from eastgate.ir import And, Computed, Is, Known, Not, Or, Predicate, RawRequest
 from eastgate.ir.attributes import AUTHORITY, IDENTITY, REFUSED_PATH, SENT_PATH, Attribute
 from eastgate.settings import Settings

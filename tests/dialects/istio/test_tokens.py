@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from eastgate.dialects.istio.authentication_validation import keys_in
-from eastgate.dialects.istio.authentications import HeaderLocation, JwtRule
+from eastgate.dialects.istio.authentication_shapes import keys_in
 from eastgate.dialects.istio.claims import claim_at
+from eastgate.dialects.istio.model import HeaderLocation, JwtRule
 from eastgate.dialects.istio.tokens import ACCEPTED, TokenDerivation
 from eastgate.ir import Known, RawRequest
 from eastgate.ir.attributes import METHOD, TARGET, TIME, TOKEN, Attribute, query

@@ -9,7 +9,7 @@ from eastgate.authority.reading import Manifests, sort_documents
 from eastgate.cluster import World
 from eastgate.dialects.base import Condition
 from eastgate.dialects.kuadrant.proposal import Policy
-from eastgate.dialects.kuadrant.proposal.status import conditions
+from eastgate.dialects.kuadrant.proposal.words import conditions
 from eastgate.reading.manifests import read_text
 from eastgate.settings import Settings
 from tests.dialects.kuadrant.test_authpolicy import (

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from eastgate.cluster.placement import LOOPBACK
-from eastgate.dialects.linkerd import clients
+from eastgate.dialects.linkerd import authorizations
 from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.engine.reference import holds
 from eastgate.ir import ALWAYS, NEVER
@@ -33,14 +33,14 @@ NAMES: list[tuple[list[str], list[str], list[str | None]]] = [
 def test_names_are_exact_or_have_a_suffix_and_suffixes_are_for_dns_names_only(
     written: list[str], allowed: list[str], others: list[str | None]
 ) -> None:
-    predicate = clients.with_identities(written)
+    predicate = authorizations.with_identities(written)
     assert [name for name in (*allowed, *others) if holds(predicate, call({MESH_NAME: name}))] == allowed
 
 
 def test_nobody_is_named_by_no_identity_and_everywhere_asks_nothing() -> None:
-    assert clients.with_identities([]) == NEVER
-    assert clients.in_networks((ip_network("0.0.0.0/0"), ip_network("::/0"))) == ALWAYS
-    assert clients.in_networks((ip_network("0.0.0.0/0"),)) != ALWAYS
+    assert authorizations.with_identities([]) == NEVER
+    assert authorizations.in_networks((ip_network("0.0.0.0/0"), ip_network("::/0"))) == ALWAYS
+    assert authorizations.in_networks((ip_network("0.0.0.0/0"),)) != ALWAYS
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_a_client_is_in_a_network_and_in_none_of_its_exceptions(
 ) -> None:
     network, exceptions = ip_network("10.0.0.0/8"), (ip_network("10.9.0.0/16"),)
     request = call({ADDRESS: address})
-    assert holds(clients.in_networks((network,)), request) is inside
-    assert holds(clients.in_network_except(network, ()), request) is inside
-    assert holds(clients.in_network_except(network, exceptions), request) is outside
+    assert holds(authorizations.in_networks((network,)), request) is inside
+    assert holds(authorizations.in_network_except(network, ()), request) is inside
+    assert holds(authorizations.in_network_except(network, exceptions), request) is outside
 
 
 INSIDE, OUTSIDE = "10.1.2.3", "8.8.8.8"
@@ -79,19 +79,19 @@ POLICIES = [
 def test_a_default_policy_looks_at_the_name_the_network_or_both(
     policy: InboundPolicy, expected: tuple[bool, ...]
 ) -> None:
-    predicate = clients.default_client(policy, clients.cluster_networks(DEFAULT))
+    predicate = authorizations.default_client(policy, authorizations.cluster_networks(DEFAULT))
     assert predicate is not None
     requests = [call({MESH_NAME: name, ADDRESS: address}) for address in (INSIDE, OUTSIDE) for name in (WEB, None)]
     assert tuple(holds(predicate, request) for request in requests) == expected
 
 
 def test_deny_lets_in_nobody_and_every_policy_has_its_clients() -> None:
-    assert clients.default_client(InboundPolicy.DENY, ()) is None
+    assert authorizations.default_client(InboundPolicy.DENY, ()) is None
     assert {policy for policy, _ in POLICIES} | {InboundPolicy.DENY} == set(InboundPolicy)
 
 
 def test_the_networks_of_the_cluster_are_a_setting() -> None:
-    predicate = clients.default_client(InboundPolicy.CLUSTER_UNAUTHENTICATED, (ip_network("8.0.0.0/8"),))
+    predicate = authorizations.default_client(InboundPolicy.CLUSTER_UNAUTHENTICATED, (ip_network("8.0.0.0/8"),))
     assert predicate is not None
     assert holds(predicate, call({ADDRESS: OUTSIDE}))
     assert not holds(predicate, call({ADDRESS: INSIDE}))
@@ -99,4 +99,4 @@ def test_the_networks_of_the_cluster_are_a_setting() -> None:
 
 @pytest.mark.parametrize(("address", "local"), [("127.0.0.1", True), ("::1", True), ("127.0.0.2", False)])
 def test_localhost_is_two_addresses(address: str, local: bool) -> None:
-    assert holds(clients.in_networks(LOOPBACK), call({ADDRESS: address})) is local
+    assert holds(authorizations.in_networks(LOOPBACK), call({ADDRESS: address})) is local

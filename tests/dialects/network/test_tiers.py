@@ -8,7 +8,7 @@ from itertools import permutations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eastgate.dialects.network.tiers import in_any_order
+from eastgate.dialects.network.assemble import in_any_order
 from eastgate.engine import reference
 from eastgate.ir import ALWAYS, AllowAny, Chain, Effect, FirstMatch, Layer, Not, Placement, Predicate, Request, Step
 from tests.engine import network_strategies as strategies

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from eastgate import Question
 from eastgate.ir import Reply, Ruling
-from eastgate.reading.mcp.problems import BadMessage
+from eastgate.reading.mcp.messages import BadMessage
 from eastgate.reading.mcp.requests import read_request
 from tests.differential.asking import HTTP_2, Caller, Http
 from tests.differential.gateways.world import GATEWAY, HTTPS

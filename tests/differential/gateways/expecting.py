@@ -14,8 +14,8 @@ from eastgate.cluster.routing.journey import beyond, points_of, server_of
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request, Unroutable
+from eastgate.ir.addresses import comparable_host
 from eastgate.ir.attributes import BACKEND, PORT, SNI, Attribute, header, query
-from eastgate.ir.hosts import comparable_host
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.world import GATEWAY
 

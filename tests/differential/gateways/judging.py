@@ -11,7 +11,7 @@ from eastgate import Authority
 from eastgate.cluster import HeaderModifier, Redirect, UrlRewrite
 from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.ir import Unroutable
-from eastgate.ir.hosts import is_host
+from eastgate.ir.addresses import is_host
 from eastgate.ir.paths import handed_path, is_refused, is_respelled
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.bench import SHOWN, GatewayAnswer

@@ -44,6 +44,7 @@ from eastgate.ir import (
     Suffix,
     known,
 )
+from eastgate.ir.addresses import comparable_host
 from eastgate.ir.attributes import (
     ADDRESS,
     HANDED_PATH,
@@ -57,7 +58,6 @@ from eastgate.ir.attributes import (
     header,
     query,
 )
-from eastgate.ir.hosts import comparable_host
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled
 from eastgate.ir.symbolic.names import MeshNames
 from tests.envoy.plan.interpreter import Interpreter, Sent

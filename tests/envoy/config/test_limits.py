@@ -9,8 +9,8 @@ from envoy.config.core.v3 import extension_pb2
 from envoy.config.listener.v3 import listener_pb2
 from envoy.extensions.filters.http.rbac.v3 import rbac_pb2
 
-from eastgate.envoy.config import limits
-from eastgate.envoy.config.limits import find_obstacle
+from eastgate.envoy.config import listeners
+from eastgate.envoy.config.listeners import find_obstacle
 from eastgate.envoy.config.packing import pack
 from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, XdsResource
 
@@ -41,6 +41,6 @@ def test_what_is_nested_too_deeply(of: Any) -> None:
 
 
 def test_what_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LARGEST", 10)
+    monkeypatch.setattr(listeners, "LARGEST", 10)
     assert find_obstacle(XdsResource(SECRET, "a", b"1" * 10)) is None
     assert "has 11 bytes" in (find_obstacle(XdsResource(SECRET, "a", b"1" * 11)) or "")

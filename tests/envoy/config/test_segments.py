@@ -11,7 +11,7 @@ from eastgate.envoy.config.segments import Segment, Test, TestMap, segments
 from eastgate.envoy.plan import ProxyVerdict
 from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Present, Request
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, METHOD
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 
 TOOLS = [f"tool-{number}" for number in range(12)]
 CALL, LIST = (Is(MCP_METHOD, OneOf(frozenset({method}))) for method in ("tools/call", "tools/list"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.envoy.plan.exactness import joint_of, obstacle
+from eastgate.envoy.plan.combining import joint_of, obstacle
 from eastgate.envoy.plan.vantage import AT_SIDECAR
 from eastgate.ir import Computed, Is, OneOf, Prefix, Present, Suffix
 from eastgate.ir.attributes import METHOD, PATH, SERVICE, Attribute, claim, header, query

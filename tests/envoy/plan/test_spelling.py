@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from eastgate.envoy.config.spelling import host_pattern, path_pattern
 from eastgate.ir import Computed, OneOf, Prefix, Suffix
+from eastgate.ir.addresses import comparable_host, is_host
 from eastgate.ir.attributes import PATH
-from eastgate.ir.hosts import comparable_host, is_host
 from eastgate.ir.paths import comparable_path, is_refused, is_respelled, is_sensitive
 from tests.envoy.plan.normalizing import normalized_path
 

@@ -29,7 +29,7 @@ from google.protobuf import json_format
 
 from eastgate.envoy.config import typed  # which knows the types that plain configuration names
 from eastgate.envoy.server import EXTENSION, LISTENER, SECRET, XdsResource
-from eastgate.local.machine.binary import find_envoy
+from eastgate.local.machine.envoy import find_envoy
 from tests.patience import PATIENCE
 
 TYPE = "type.googleapis.com/envoy."

@@ -15,8 +15,8 @@ from eastgate.control.enforcement import Enforcement
 from eastgate.control.fleet import SiteChange, everything
 from eastgate.control.gateways import GatewaySite, ports_of_gateway
 from eastgate.control.sites import ProxySite, ports_of
+from eastgate.envoy.config.client_certificates import certificate_secret, client_ca_secret, trust_secret
 from eastgate.envoy.config.clusters import SocketAddress
-from eastgate.envoy.config.secrets import certificate_secret, client_ca_secret, trust_secret
 from eastgate.envoy.server.resources import CLUSTER, EXTENSION, VALIDATED_ONCE, XdsResource
 from eastgate.envoy.server.respelling import respell
 from eastgate.envoy.server.store import Store

@@ -17,8 +17,7 @@ from eastgate.ir.symbolic.callers import (
     IdentityCell,
     OtherIdentities,
 )
-from eastgate.ir.symbolic.filing import PredicatesByCaller
-from eastgate.ir.symbolic.partial import Facts, residual
+from eastgate.ir.symbolic.partial import Facts, PredicatesByCaller, residual
 
 CALLERS = CallerCells(Settings.from_mapping({"trustDomain": "td"}))
 X, Y, FOREIGN = "spiffe://td/ns/a/sa/x", "spiffe://td/ns/a/sa/y", "spiffe://other/z"

@@ -9,8 +9,8 @@ import pytest
 
 from eastgate.ir import ALWAYS, NEVER, And, Is, OneOf, Predicate, Request
 from eastgate.ir.attributes import METHOD, PORT
-from eastgate.ir.symbolic import listing
-from eastgate.ir.symbolic.listing import TooManyEntries, in_sequence, list_tree
+from eastgate.ir.symbolic import cells
+from eastgate.ir.symbolic.cells import TooManyEntries, in_sequence, list_tree
 from eastgate.ir.symbolic.trees import DecisionNode, Entry, Tree, choice, decide, flatten, leaves, map_leaves
 from tests.engine.brute_force import holds
 from tests.ir.symbolic.drawing import EVERY, draw
@@ -124,16 +124,16 @@ def test_what_depends_on_something_unknown_is_not_decided() -> None:
 def test_a_list_may_be_too_long_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = [Is(PORT, OneOf(frozenset({port}))) for port in range(1, 5)]
     tree = choice([(port, Verdict(str(port), True)) for port in ports], NO)
-    monkeypatch.setattr(listing, "_MOST_ENTRIES", 4)
+    monkeypatch.setattr(cells, "_MOST_ENTRIES", 4)
     assert len(list_tree(tree)) == 5
-    monkeypatch.setattr(listing, "_MOST_ENTRIES", 3)
+    monkeypatch.setattr(cells, "_MOST_ENTRIES", 3)
     with pytest.raises(TooManyEntries):
         list_tree(tree)
 
 
 def test_entries_of_long_lists_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = choice([(A, YES), (And((A, ON_1)), NO), (And((A, B)), NO)], YES)
-    monkeypatch.setattr(listing, "MOST_COMPARED", 1)
+    monkeypatch.setattr(cells, "MOST_COMPARED", 1)
     assert list_tree(tree) == [Entry(ALWAYS, YES)]
-    monkeypatch.setattr(listing, "MOST_COMPARED", 0)
+    monkeypatch.setattr(cells, "MOST_COMPARED", 0)
     assert Entry(And((A, ON_1)), NO) in list_tree(tree)

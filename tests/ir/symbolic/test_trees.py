@@ -29,11 +29,10 @@ from eastgate.ir import (
 from eastgate.ir.attributes import ADDRESS, IDENTITY, MESH_NAME, Attribute
 from eastgate.ir.symbolic.caller_cells import CallerCells
 from eastgate.ir.symbolic.callers import CallerCell, cells_around
+from eastgate.ir.symbolic.cells import TooManyEntries, list_tree
 from eastgate.ir.symbolic.judging import possible_outcomes, with_answers
-from eastgate.ir.symbolic.listing import TooManyEntries, list_tree
 from eastgate.ir.symbolic.partial import ArmIndex, Facts, Partial, residual
-from eastgate.ir.symbolic.trees import Tree, choice, decide, flatten, leaves
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import Tree, choice, decide, flatten, leaves, truth
 from tests.engine import strategies
 
 CALLERS = CallerCells(Settings.from_mapping({"trustDomain": "td"}))

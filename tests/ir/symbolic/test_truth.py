@@ -6,7 +6,7 @@ import pytest
 
 from eastgate.ir import And, Computed, Is, Known, Not, OneOf, Or, Predicate, Prefix, Request
 from eastgate.ir.attributes import METHOD, PORT, Attribute
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from tests.ir.symbolic.drawing import TEAM
 
 GET, ON_1 = Is(METHOD, OneOf(frozenset({"GET"}))), Is(PORT, OneOf(frozenset({1})))

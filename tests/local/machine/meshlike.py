@@ -14,8 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from eastgate.local.machine.envoy import EnvoyProcess
-from eastgate.local.machine.guard import Guard
-from eastgate.local.machine.rundir import RunDir
+from eastgate.local.machine.rundir import Guard, RunDir
 from tests.local.machine.envoys import bootstrap
 
 

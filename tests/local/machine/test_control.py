@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from eastgate.local.machine.control import ControlClient, ControlFailed, ControlServer, Message
-from eastgate.local.machine.errors import LocalMeshError
+from eastgate.local.machine.rundir import LocalMeshError
 from tests.missing import lacks
 from tests.patience import PATIENCE
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from eastgate.local.machine.binary import EnvoyMissing, find_envoy
 from eastgate.local.machine.connection import HttpRequest, Target
 from eastgate.local.machine.echo import EchoServer
-from eastgate.local.machine.envoy import EnvoyProcess
+from eastgate.local.machine.envoy import EnvoyMissing, EnvoyProcess, find_envoy
 from eastgate.local.machine.supervisor import Backoff, EnvoyGaveUp, Restart, Supervisor
 from tests.local.machine.calling import call
 from tests.local.machine.envoys import alive, bootstrap, free_port

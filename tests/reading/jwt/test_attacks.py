@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from joserfc.jwk import OctKey
 
 from eastgate.reading.jwt import Expectations, Keys, Reason, VerifiedToken, verify
-from eastgate.reading.jwt.algorithms import ASYMMETRIC
+from eastgate.reading.jwt.envelope import ASYMMETRIC
 from eastgate.reading.jwt.keys import MAX_TRIES
 from tests.reading.jwt.mint import (
     ALGORITHMS,

@@ -11,7 +11,7 @@ from joserfc import jws
 from joserfc.jwk import ECKey
 
 from eastgate.reading.jwt import Expectations, Keys, Reason, VerifiedToken, verify
-from eastgate.reading.jwt.algorithms import ASYMMETRIC
+from eastgate.reading.jwt.envelope import ASYMMETRIC
 from tests.reading.jwt.mint import CLAIMS, EXPECTED, ISSUER, NOW, b64, jwk, key_for, keys, pair, reason, token
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.reading.manifests import ReadResult, read_text
+from eastgate.reading.manifests.document import PlainDocument
 from eastgate.reading.manifests.json.nodes import read_json_nodes
 from eastgate.reading.manifests.json.plain import read_plain_json
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.plain import PlainDocument
 from eastgate.reading.manifests.text import DecodedText, decode
 from eastgate.reading.manifests.yaml.nodes import read_yaml_node
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml

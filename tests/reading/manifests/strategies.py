@@ -8,7 +8,7 @@ import yaml
 from hypothesis import strategies as st
 
 from eastgate.reading.manifests import Plain
-from eastgate.reading.manifests.scalars import NoNumberError, resolve
+from eastgate.reading.manifests.node import NoNumberError, resolve
 
 __all__ = ["MANIFESTS", "mutated_manifests", "plain_values", "soups"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from eastgate.authority.reading import read_documents, read_manifests
 from eastgate.reading.manifests import Bounds, read, read_text
-from eastgate.reading.manifests.skimming import type_of
+from eastgate.reading.manifests.heads import type_of
 from eastgate.settings import Settings
 
 from .reading import always, never

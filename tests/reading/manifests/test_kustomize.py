@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.authority.reading import Manifests, read_manifests
-from eastgate.reading.manifests import Bounds, Kustomized, inputs, rendering
+from eastgate.reading.manifests import Bounds, Kustomized, inputs, rendered
 from tests.missing import give_up
 from tests.programs import find
 from tests.programs.building import are_missing
@@ -112,8 +112,8 @@ def test_many_overlays_of_the_same_base_are_a_choice(here: Path, monkeypatch: py
 def test_a_few_overlays_are_rendered_and_must_not_differ(here: Path) -> None:
     overlay = _kustomization("../base")
     _write(here / "m", {"base/kustomization.yaml": _kustomization("pod.yaml"), "base/pod.yaml": POD})
-    for name, rendered in (("dev", POD.replace("NAME", "dev")), ("prod", POD.replace("NAME", "prod"))):
-        _write(here / "m", {f"{name}/kustomization.yaml": overlay, f"{name}/rendered": rendered})
+    for name, output in (("dev", POD.replace("NAME", "dev")), ("prod", POD.replace("NAME", "prod"))):
+        _write(here / "m", {f"{name}/kustomization.yaml": overlay, f"{name}/rendered": output})
     assert _names(read_manifests(["m"])) == ["dev", "prod"]
     _write(here / "m", {"dev/rendered": PATCH, "prod/rendered": PATCH.replace("front", "back")})
     (finding,) = read_manifests(["m"]).reporter.errors
@@ -198,8 +198,8 @@ def test_a_base_outside_of_the_repository_is_not_read(here: Path) -> None:
 )
 def test_a_program_that_fails_is_an_error(program: str, says: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _write(here / "m", {"kustomization.yaml": _kustomization("x"), "program": program, "rendered": ""})
-    monkeypatch.setattr(rendering, "_SECONDS", 1 if "sleep" in program else 60)
-    monkeypatch.setattr(rendering, "_MOST_BYTES", 1000 * 1000)
+    monkeypatch.setattr(rendered, "_SECONDS", 1 if "sleep" in program else 60)
+    monkeypatch.setattr(rendered, "_MOST_BYTES", 1000 * 1000)
     (finding,) = read_manifests(["m"]).reporter.errors
     assert finding.code.id == "EG1042"
     assert says in finding.message

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eastgate.basics.diagnostics import Reporter
 from eastgate.reading.manifests import Plain, read_nodes_text
-from eastgate.reading.manifests.yaml.chunks import chunks
+from eastgate.reading.manifests.yaml.parser import chunks
 
 from .reading import POD, place, places, reading_of, yaml_node, yaml_plain
 

@@ -19,8 +19,7 @@ from eastgate.reading.mcp.client import (
     list_tools,
     make_request,
 )
-from eastgate.reading.mcp.messages import read_messages
-from eastgate.reading.mcp.problems import BadMessage
+from eastgate.reading.mcp.messages import BadMessage, read_messages
 from eastgate.reading.strict_json import Json
 
 Handler = Callable[[Post, Any], PostAnswer]

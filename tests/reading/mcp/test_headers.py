@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.reading.mcp.headers import agrees, decode_value, encode_value, media_type
 from eastgate.reading.mcp.messages import Message, MessageKind
+from eastgate.reading.mcp.tool_lists import agrees, decode_value, encode_value, media_type
 
 CALL = Message("tools/call", "add", 1, MessageKind.REQUEST)
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.reading.mcp.messages import METHODS, Message, MessageKind, read_messages
-from eastgate.reading.mcp.problems import BadMessage, MessageProblem
+from eastgate.reading.mcp.messages import METHODS, BadMessage, Message, MessageKind, MessageProblem, read_messages
 
 
 def _call(**members: Any) -> dict[str, Any]:

@@ -6,8 +6,7 @@ import gzip
 
 import pytest
 
-from eastgate.reading.mcp.messages import Message, MessageKind
-from eastgate.reading.mcp.problems import BadMessage, MessageProblem
+from eastgate.reading.mcp.messages import BadMessage, Message, MessageKind, MessageProblem
 from eastgate.reading.mcp.requests import read_request
 
 BODY = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}'

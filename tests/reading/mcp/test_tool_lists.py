@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.reading.mcp.problems import BadMessage, MessageProblem
+from eastgate.reading.mcp.messages import BadMessage, MessageProblem
 from eastgate.reading.mcp.sse import read_events
 from eastgate.reading.mcp.tool_lists import ToolFilter, filter_tools
 

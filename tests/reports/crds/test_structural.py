@@ -12,7 +12,7 @@ import re2
 
 from eastgate.dialects import DIALECTS
 from eastgate.reports.crds import Webhook, admission_policies, definitions, editor_schemas
-from eastgate.reports.crds.kinds import readable
+from eastgate.reports.crds.definitions import readable
 from eastgate.reports.kinds import matches_kind, word_of
 from eastgate.settings import MeshMode
 from tests.reports.crds.api_server import served

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster.resources import dns_label, dns_subdomain, label_selector
-from eastgate.dialects.accesspolicy import tools
+from eastgate.dialects.accesspolicy import attributes
 from eastgate.dialects.accesspolicy import values as access
 from eastgate.dialects.gep3779 import values as gep
 from eastgate.reading.manifests import read_nodes_text
@@ -36,7 +36,7 @@ TEXTS: dict[str, Text[Any]] = {
     "backend path": Text("", access.backend_path),
     "header name": Text("", access.header_name),
     "host name": Text("", access.hostname),
-    "tool": Text("", tools.tool),
+    "tool": Text("", attributes.tool),
 }
 LENGTHS = st.sampled_from([0, 1, 62, 63, 64, 252, 253, 254, 255, 1024, 1025, 2048, 2049])
 WRITTEN = st.one_of(

@@ -12,7 +12,7 @@ from eastgate.ir import Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, SERVICE, SNI
 from eastgate.ir.authorizers import consents
 from eastgate.ir.symbolic.stages import answer_attribute, is_answer
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from eastgate.reach.comparison import AuthorityComparison, DoubtReason, VerdictDifference
 from eastgate.reach.differences import compare
 from eastgate.reach.endings import Spelling

@@ -16,7 +16,7 @@ import yaml
 from click import Context
 
 from eastgate.cli import main
-from eastgate.reports.diff.markdown import MARK
+from eastgate.reports.diff.words import MARK
 
 ROOT = Path(__file__).parents[3]
 SHOP = ROOT / "examples/shop"

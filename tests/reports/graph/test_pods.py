@@ -14,9 +14,8 @@ from eastgate import Authority, Question, QuestionError, Settings
 from eastgate.authority.reading import read_plain
 from eastgate.reports.graph import Graph, GraphSelection, Grouping, ReachVerdict, make_graph, render, survey
 from eastgate.reports.graph.model import GraphNode, NodeKind
-from eastgate.reports.graph.ports import port_set_of
-from eastgate.reports.graph.text import to_text
-from eastgate.reports.graph.words import natural
+from eastgate.reports.graph.selection import port_set_of
+from eastgate.reports.graph.text import natural, to_text
 from tests.reports.graph.world import authority_from, pod, policy
 from tests.worlds import network_generate as generate
 from tests.worlds.network_oracle import Manifest

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
 from eastgate.engine import reference
-from eastgate.reports.graph.leaving_out import key_of, leave_out
-from eastgate.reports.graph.unused import Proof, find_unused
+from eastgate.reports.graph.unused import Proof, find_unused, key_of, leave_out
 from tests.worlds import access_generate
 from tests.worlds.linkerd_oracle import Manifest
 from tests.worlds.test_generated_access import every_call, question

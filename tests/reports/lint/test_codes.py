@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from eastgate.reports.lint.hooks import lint_codes
+from eastgate.reports.lint.inventory import lint_codes
 from tests.reports.lint.corpus import CASES, HERE, findings
 
 # Wherever a list of tools is, the readings of unlistedCaller differ. What a mistake closes is closed.

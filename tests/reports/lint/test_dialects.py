@@ -15,7 +15,8 @@ from eastgate.dialects.base import Dialect
 from eastgate.dialects.linting import Statements
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe import describe
-from eastgate.reports.lint import hooks, run
+from eastgate.reports.lint import inventory as lint_inventory
+from eastgate.reports.lint import run
 from eastgate.reports.lint.inventory import PolicyInventory
 from tests.reports.lint.corpus import HERE
 
@@ -39,11 +40,11 @@ def test_a_policy_of_no_dialect_is_an_error() -> None:
         ref = "Stray/n/p"
 
     with pytest.raises(TypeError):
-        hooks.statements_of(cast("Policy", Stray()))
+        lint_inventory.statements_of(cast("Policy", Stray()))
 
 
 def test_the_codes_of_the_dialects_are_codes_of_lint() -> None:
-    own = {code.id for code in hooks.lint_codes().values()}
+    own = {code.id for code in lint_inventory.lint_codes().values()}
     assert {"EG6001", "EG6026", "EG6042", "EG6070", "EG6100"} <= own
 
 
@@ -54,7 +55,7 @@ def _cluster(path: Path) -> Cluster:
 def test_each_layer_has_the_dialect_that_made_it() -> None:
     inventory = PolicyInventory(_cluster(SHOP).authority)
     for group in inventory.groups:
-        assert len(hooks.dialects_by_layer(group, inventory)) == len(group.layers)
+        assert len(lint_inventory.dialects_by_layer(group, inventory)) == len(group.layers)
 
 
 def test_a_broken_lint_is_seen_in_a_description(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, assert_never
 
 from eastgate.authority.questions.callers import not_declared, workloads_of
 from eastgate.authority.questions.derived import address_of, transport_of
-from eastgate.authority.questions.hosts import check_host
 from eastgate.authority.questions.values import host_values
+from eastgate.basics.regexes import regex
 from eastgate.cluster import PodsAcross, Route, Service, Workload, World, ends
 from eastgate.cluster.ends import EntryPoint, Values
-from eastgate.cluster.mesh_gateways import MESH_GATEWAY_GROUP
+from eastgate.cluster.gateways import MESH_GATEWAY_GROUP
 from eastgate.cluster.points import Point
 from eastgate.cluster.question import Question
-from eastgate.cluster.question_errors import BAD_ATTRIBUTE, NOTHING_BEHIND, QuestionError
+from eastgate.cluster.question_errors import BAD_ATTRIBUTE, BAD_DESTINATION, NOTHING_BEHIND, QuestionError
 from eastgate.cluster.targets import BackendNamed, HostNamed
 from eastgate.dialects import HOSTS
 from eastgate.ir import PolicyRef, Predicate, Request
+from eastgate.ir.addresses import comparable_host, parse_address
 from eastgate.ir.attributes import (
     BACKEND,
     DESTINATION_ADDRESS,
@@ -29,13 +30,87 @@ from eastgate.ir.attributes import (
     SERVICE,
     SNI,
 )
-from eastgate.ir.hosts import comparable_host
 from eastgate.ir.labels import Selector
 from eastgate.ir.paths import is_canonical, sent_path
 from eastgate.settings import Settings
 
 if TYPE_CHECKING:
     from eastgate.cluster.routing.journey import IsGuarded, TableOf, Way
+
+
+# Hosts outside of the cluster, as questions about egress name them.
+
+
+_DNS_NAME = regex(r"[\w-]+(\.[\w-]+)*\.?")
+_IN_URL = regex(r"([a-z]+://)?(?P<name>[\w-]+(\.[\w-]+)*\.?)(:(?P<port>\d{1,5}))?(/.*)?")
+
+
+def check_host(to: ends.Host, world: World, settings: Settings) -> None:
+    """Raise QuestionError where a host is an address, no name, or the name of a Service: none is a host outside."""
+    if _is_address(to.value):
+        raise QuestionError(BAD_DESTINATION, f"{to} is an address", f"write --to ip:{to.value}")
+    if _DNS_NAME.fullmatch(to.value) is None:
+        parts = _IN_URL.fullmatch(to.value)
+        port = f" --port {parts['port']}" if parts is not None and parts["port"] else ""
+        help_ = f"write --to host:{parts['name']}{port}" if parts is not None else "write --to host:<name>"
+        raise QuestionError(BAD_DESTINATION, f"{to} is not the name of a host", help_)
+    own = _service_named(to.value, world, settings)
+    if own is not None:
+        raise QuestionError(BAD_DESTINATION, f"{to} is a name inside the cluster", f"write --to service:{own}")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parse_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _service_named(host: str, world: World, settings: Settings) -> str | None:
+    """Return the key of the Service that a DNS name of the cluster means; None for a name outside.
+
+    Pods resolve `name`, `name.namespace`, and both with `.svc` and the domain of the cluster behind.
+    """
+    name = host.lower().rstrip(".")
+    ends_inside = next((end for end in (f".svc.{settings.cluster_domain}", ".svc") if name.endswith(end)), None)
+    labels = name.removesuffix(ends_inside or "").split(".")
+    key = f"{labels[-1]}/{labels[-2]}" if len(labels) > 1 else f"NAMESPACE/{name}"
+    return key if ends_inside is not None or len(labels) == 1 or key in world.services else None
+
+
+# Ports that a question gives by name: of a Service, of a container, of a listener.
+
+
+def port_named(name: str, to: ends.Destination, world: World) -> int:
+    """Return the port of a destination that has a name. Raises QuestionError where none has it, or several have."""
+    named = sorted(set(_named_ports(to, world)))
+    numbers = {port for other, port in named if other == name}
+    if len(numbers) == 1:
+        return numbers.pop()
+    listed = ", ".join(f"{other} ({port})" for other, port in named)
+    if numbers:
+        raise QuestionError(BAD_ATTRIBUTE, f"{to} has several ports with the name `{name}`", f"write one of {listed}")
+    help_ = f"it has {listed}" if listed else "give its number"
+    raise QuestionError(BAD_ATTRIBUTE, f"{to} has no port with the name `{name}`", help_)
+
+
+def _named_ports(to: ends.Destination, world: World) -> Iterator[tuple[str, int]]:
+    """Yield the names of ports with their numbers. A pod has those of its containers and of the Services before it."""
+    match to:
+        case ends.Service() if to.key in world.services:
+            yield from ((port.name, port.port) for port in world.services[to.key].ports if port.name)
+        case ends.Gateway() if to.key in world.gateways:
+            yield from ((listener.name, listener.port) for listener in world.gateways[to.key].listeners)
+        case ends.Pod():
+            for workload in workloads_of(to, world):
+                own = [(port.name, port.number) for port in workload.ports if port.name]
+                yield from own
+                for service in (world.services[key] for key in world.services_of(workload.key)):
+                    for port in service.ports:
+                        if port.name and all(port.name != name for name, _ in own):
+                            yield from ((port.name, n) for n in world.target_ports(service, port.port, workload))
+
 
 T = TypeVar("T")
 ASKED_ROUTES = ("HTTPRoute", "GRPCRoute", "TLSRoute")  # that requests can be asked about

@@ -10,6 +10,7 @@ from eastgate.basics.regexes import regex
 from eastgate.cluster.question import Question
 from eastgate.cluster.question_errors import BAD_ATTRIBUTE, QuestionError
 from eastgate.ir import Known, known
+from eastgate.ir.addresses import comparable_host, comparable_sni, is_host
 from eastgate.ir.attributes import (
     AUTHORITY,
     BAD_HOST,
@@ -26,10 +27,11 @@ from eastgate.ir.attributes import (
     Attribute,
     claim,
     header,
+    header_values,
     query,
+    query_of,
+    query_values,
 )
-from eastgate.ir.fields import header_values, query_of, query_values
-from eastgate.ir.hosts import comparable_host, comparable_sni, is_host
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
 
 Values = dict[Attribute, Known]

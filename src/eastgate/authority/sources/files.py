@@ -33,8 +33,7 @@ from eastgate.ir import PolicyRef
 from eastgate.reading.jwt import KeySource
 from eastgate.reading.manifests import Bounds
 from eastgate.reading.manifests.kustomizations import parts
-from eastgate.reading.manifests.watching.changes import FileStamp, stamps
-from eastgate.reading.manifests.watching.rest import is_being_written
+from eastgate.reading.manifests.watching.changes import FileStamp, is_being_written, stamps
 from eastgate.settings import Settings
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written

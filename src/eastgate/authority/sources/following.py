@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import field
 from functools import partial
 from types import TracebackType
-from typing import Final, TypeAlias
+from typing import Final
 
-import msgspec
-
-from eastgate.authority.sources.documents import ref_of, ref_of_document, relevant, stored
-from eastgate.authority.sources.kinds import BY_NAME, WATCH, WatchedKind, in_any_version, served_kinds, watched_kinds
-from eastgate.authority.sources.needs import NeededObjects, NeedIndex
-from eastgate.authority.sources.sizes import PolicySizes, is_measured
-from eastgate.authority.sources.unlisted import unlisted
-from eastgate.basics.records import dataclass
+from eastgate.authority.sources.batches import Batch, ClusterChanges, FollowedObjects, Kept, Stream
+from eastgate.authority.sources.documents import ref_of, ref_of_document
+from eastgate.authority.sources.needs import (
+    BY_NAME,
+    WATCH,
+    WatchedKind,
+    in_any_version,
+    served_kinds,
+    unlisted,
+    watched_kinds,
+)
 from eastgate.basics.tasks import BackgroundTask, Nudge, log_failure
 from eastgate.ir import PolicyRef
 from eastgate.reading.kubernetes import (
@@ -50,37 +51,6 @@ _RELISTING: Final = 5.0  # seconds until a kind is listed again
 _MISSING: Final = 1.0  # seconds until a kind is tried again that was just there
 _KINDS: Final = "the kinds of the cluster"  # in reports of trouble
 
-Stream: TypeAlias = tuple[Resource, NeededObjects | None]
-"""One list and watch: a kind, or of a kind only what is named."""
-
-Kept: TypeAlias = Callable[[Resource], bool]
-"""Whether the objects of a kind are kept as they came, for whoever writes to them."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterChanges:
-    """What happened since the last batch: objects that are new or changed, without bookkeeping; those that are gone.
-
-    `unlisted` are kinds that may not be read, `listed` those that may again.
-    """
-
-    put: tuple[JsonObject, ...] = ()
-    removed: tuple[PolicyRef, ...] = ()
-    unlisted: tuple[Document, ...] = ()
-    listed: tuple[PolicyRef, ...] = ()
-    touched: frozenset[PolicyRef] = frozenset()
-    """All objects of which something changed, be it only their status."""
-    arrived_at: float | None = field(default=None, compare=False)
-    """When the first of it came, by the monotonic clock."""
-
-    def __bool__(self) -> bool:
-        return bool(self.changes_anything or self.touched)
-
-    @property
-    def changes_anything(self) -> bool:
-        """Return whether there is more than the status of policies."""
-        return bool(self.put or self.removed or self.unlisted or self.listed)
-
 
 class ClusterFollower:
     """Follows a cluster, or one namespace of it. It is an asynchronous context manager.
@@ -103,7 +73,6 @@ class ClusterFollower:
         self._connection = connection
         self._wanted = (*watched_kinds(), *also)
         self._namespace = namespace
-        self._keeps = keeps
         self._report_trouble = on_trouble
         self._report_recovery = on_recovery
         self._troubled: set[str] = set()  # what has failed since it last worked
@@ -119,21 +88,15 @@ class ClusterFollower:
         self._listed: set[Stream] = set()
         self._missing: set[Stream] = set()  # what the server did not find when it was last asked
         self._arrived_at: float | None = None  # of the first event that waits
-        self._needs = NeedIndex(settings)
-        self.sizes = PolicySizes(settings)
+        self.held = FollowedObjects(settings, keeps)
         self._list_again: set[Stream] = set()
         self._relisting = BackgroundTask("listing policies again", self._relist, self._on_failure)
         self._relist_needed = Nudge()
-        self._digests: dict[PolicyRef, bytes] = {}
-        self._holders: dict[PolicyRef, set[Stream]] = {}
-        self._members: dict[Stream, set[PolicyRef]] = {}
         self._unlisted: dict[Stream, Document] = {}
         self._named_kinds: dict[str, Resource] = {}
         self._kinds = BackgroundTask("looking for kinds", self._look_for_kinds, self._on_kinds_failure)
         self._definitions = BackgroundTask("the watch of definitions", self._watch_definitions, self._on_failure)
         self._rediscover = Nudge()
-        self.objects: dict[PolicyRef, JsonObject] = {}
-        """The objects that are kept as they came."""
 
     async def __aenter__(self) -> ClusterFollower:
         await self._discover()
@@ -161,9 +124,7 @@ class ClusterFollower:
     @property
     def lag(self) -> float:
         """Return for how many seconds the server has not been heard of about the kind that is furthest behind."""
-        now = time.monotonic()
-        heard = (reflector.seen_at for reflector in self._reflectors.values())
-        return max((now - at for at in heard if at is not None), default=0.0)
+        return max(self.lags.values(), default=0.0)
 
     @property
     def lags(self) -> Mapping[Resource, float]:
@@ -179,7 +140,7 @@ class ClusterFollower:
     def counts(self) -> Mapping[tuple[str, str], int]:
         """Return how many objects there are, by group and kind; of kinds that are followed and have none, 0."""
         counts = Counter({(resource.group, resource.kind): 0 for resource, _ in self._streams})
-        counts.update((ref.group, ref.kind) for ref in self._holders)
+        counts.update((ref.group, ref.kind) for ref in self.held.refs)
         return counts
 
     @property
@@ -191,21 +152,21 @@ class ClusterFollower:
 
     async def first(self) -> ClusterChanges:
         """Return everything, once each kind has been listed or cannot be."""
-        batch = _Batch(self)
+        batch = Batch()
         while self._pending:
-            batch.take(*await self._queue.get())
+            self.note(*await self._queue.get(), batch)
         self._arrived_at = None if self._queue.empty() else time.monotonic()
-        return batch.changes()
+        return self.changes_of(batch)
 
     async def batches(self) -> AsyncIterator[ClusterChanges]:
         """Yield what happened since, as much of it at once as there is."""
         while True:
-            batch = _Batch(self)
-            batch.take(*await self._queue.get())
+            batch = Batch()
+            self.note(*await self._queue.get(), batch)
             arrived_at, self._arrived_at = self._arrived_at, None
             while not self._queue.empty():
-                batch.take(*self._queue.get_nowait())
-            changes = batch.changes(arrived_at)
+                self.note(*self._queue.get_nowait(), batch)
+            changes = self.changes_of(batch, arrived_at)
             del batch  # what was put may be large, and the next event come late
             if changes:
                 yield changes
@@ -257,13 +218,15 @@ class ClusterFollower:
         for stream in [stream for stream in self._streams if stream[1] is None and stream[0] not in self._served]:
             name = stream[0].group, stream[0].kind
             next_ones = [(each, None) for each in self._served if (each.group, each.kind) == name]
-            is_gone = stream in self._missing or (stream in self._unlisted and not self._members.get(stream))
+            is_gone = stream in self._missing or (stream in self._unlisted and not self.held.by(stream))
             is_gone = is_gone and str(stream[0]) not in self._defined  # its objects exist, but cannot be read
             if all(each in self._listed for each in next_ones) if next_ones else is_gone:
                 self._stop(stream)
 
     def _follow_named(self) -> None:
-        wanted = {(resource, named) for kind, resource in self._named_kinds.items() for named in self._needs.of(kind)}
+        wanted = {
+            (resource, named) for kind, resource in self._named_kinds.items() for named in self.held.needs.of(kind)
+        }
         for stream in [stream for stream in self._streams if stream[1] is not None and stream not in wanted]:
             self._stop(stream)
         for stream in wanted:
@@ -339,11 +302,9 @@ class ClusterFollower:
 
     def read_again(self, refs: Iterable[PolicyRef]) -> None:
         """Read objects again as if they had changed. Nothing but the API server has all of them."""
-        for ref in refs:
-            if ref in self._digests:
-                self._digests[ref] = b""
-                self._list_again |= self._holders.get(ref, set())
-                self._relist_needed()
+        if streams := self.held.streams_to_list_again(refs):
+            self._list_again |= streams
+            self._relist_needed()
 
     async def _relist(self) -> None:
         """List kinds again of which objects are to be read again: not too often, since everybody can cause it."""
@@ -374,9 +335,15 @@ class ClusterFollower:
             self._troubled.discard(what)
             self._report_recovery(what)
 
+    def changes_of(self, batch: Batch, arrived_at: float | None = None) -> ClusterChanges:
+        """Return what a batch has collected."""
+        self.read_again(self.held.sizes.settle() - batch.put.keys())
+        unlisted = [each for each in self._unlisted.values() if ref_of_document(each) in batch.reconsidered]
+        return batch.changes(unlisted, arrived_at)
+
     # What events mean
 
-    def note(self, stream: Stream, event: ObjectEvent | ApiError, batch: _Batch) -> None:
+    def note(self, stream: Stream, event: ObjectEvent | ApiError, batch: Batch) -> None:
         """Take one event into a batch."""
         self._pending.discard(stream)
         if stream not in self._streams and stream[0] not in self._unknown and not isinstance(event, Replaced):
@@ -387,7 +354,7 @@ class ClusterFollower:
             case Replaced(objects):
                 self._on_listed(stream, batch)
                 present = {ref_of(obj): obj for obj in objects}
-                for ref in self._members.get(stream, set()) - present.keys():
+                for ref in self.held.by(stream) - present.keys():
                     self._remove(stream, ref, batch)
                 for ref, obj in present.items():
                     self._put(stream, ref, obj, batch)
@@ -400,7 +367,7 @@ class ClusterFollower:
             case Synced():
                 pass
 
-    def _on_refused(self, stream: Stream, error: ApiError, batch: _Batch) -> None:
+    def _on_refused(self, stream: Stream, error: ApiError, batch: Batch) -> None:
         if error.is_missing:
             self._missing.add(stream)  # it is gone when it is not discovered either: see `_stop_replaced`
             return
@@ -410,7 +377,7 @@ class ClusterFollower:
         document = self._unlisted[stream] = unlisted(resource, f"{what}: {error}")
         batch.reconsidered.add(ref_of_document(document))
 
-    def _on_listed(self, stream: Stream, batch: _Batch) -> None:
+    def _on_listed(self, stream: Stream, batch: Batch) -> None:
         if stream in self._streams:
             self._listed.add(stream)
             self._missing.discard(stream)
@@ -419,72 +386,15 @@ class ClusterFollower:
             if document is not None:
                 batch.reconsidered.add(ref_of_document(document))
 
-    def left_out(self, refs: set[PolicyRef]) -> list[Document]:
-        """Return the placeholder documents of these names, for kinds that cannot be read now."""
-        return [document for document in self._unlisted.values() if ref_of_document(document) in refs]
+    def _put(self, stream: Stream, ref: PolicyRef, obj: JsonObject, batch: Batch) -> None:
+        is_replaced = stream[1] is None and stream[0] not in self._served
+        if self.held.put(stream, ref, obj, batch, is_replaced=is_replaced):
+            self._follow_named()
 
-    def _put(self, stream: Stream, ref: PolicyRef, obj: JsonObject, batch: _Batch) -> None:
-        self._members.setdefault(stream, set()).add(ref)
-        self._holders.setdefault(ref, set()).add(stream)
-        if stream[1] is None and stream[0] not in self._served and len(self._holders[ref]) > 1:
-            return  # the version that takes the place of this one has it
-        batch.touched.add(ref)
-        if self._keeps(stream[0]):
-            self.objects[ref] = stored(obj)
-        reduced = relevant(obj)
-        digest = hashlib.blake2b(msgspec.json.encode(reduced, order="deterministic"), digest_size=16).digest()
-        if self._digests.get(ref) != digest:
-            self._digests[ref] = digest
-            batch.put[ref] = reduced
-            batch.removed.discard(ref)
-            if is_measured(stream[0].api_version, stream[0].kind):
-                self.sizes.put(ref, reduced)
-            if self._needs.put(reduced):
-                self._follow_named()
-
-    def _remove(self, stream: Stream, ref: PolicyRef, batch: _Batch) -> None:
-        self._members.get(stream, set()).discard(ref)
-        holders = self._holders.get(ref, set())
-        holders.discard(stream)
-        if holders:
-            return  # named by somebody else too
-        self._holders.pop(ref, None)
-        self.objects.pop(ref, None)
-        batch.touched.add(ref)
-        if self._digests.pop(ref, None) is not None:
-            self.sizes.remove(ref)
-            batch.put.pop(ref, None)
-            batch.removed.add(ref)
-            if self._needs.remove(ref):
-                self._follow_named()
+    def _remove(self, stream: Stream, ref: PolicyRef, batch: Batch) -> None:
+        if self.held.remove(stream, ref, batch):
+            self._follow_named()
 
 
 def _in_any_version(resource: Resource) -> Resource:
     return in_any_version(resource.group, resource.kind)
-
-
-class _Batch:
-    """What is collected until somebody takes it."""
-
-    def __init__(self, follower: ClusterFollower) -> None:
-        self._follower = follower
-        self.put: dict[PolicyRef, JsonObject] = {}
-        self.removed: set[PolicyRef] = set()
-        self.reconsidered: set[PolicyRef] = set()  # what stands for kinds, some of which may be listed now
-        self.touched: set[PolicyRef] = set()
-
-    def take(self, stream: Stream, event: ObjectEvent | ApiError) -> None:
-        self._follower.note(stream, event, self)
-
-    def changes(self, arrived_at: float | None = None) -> ClusterChanges:
-        self._follower.read_again(self._follower.sizes.settle() - self.put.keys())
-        unlisted = self._follower.left_out(self.reconsidered)
-        listed = self.reconsidered - {ref_of_document(document) for document in unlisted}
-        return ClusterChanges(
-            tuple(self.put.values()),
-            tuple(sorted(self.removed, key=str)),
-            tuple(unlisted),
-            tuple(sorted(listed, key=str)),
-            frozenset(self.touched),
-            arrived_at,
-        )

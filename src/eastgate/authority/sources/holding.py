@@ -19,7 +19,7 @@ from eastgate.cluster import WorldObject
 from eastgate.dialects import Policy
 from eastgate.ir import Layer, PolicyRef
 from eastgate.ir.symbolic.stages import order_chain
-from eastgate.reading.manifests.watching.rest import SETTLING
+from eastgate.reading.manifests.watching.changes import SETTLING
 
 _T = TypeVar("_T")
 

@@ -9,9 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from eastgate.authority.sources.codes import NO_CLUSTER, REFUSED_BY_CLUSTER
 from eastgate.authority.sources.documents import document_of, relevant
-from eastgate.authority.sources.kinds import BY_NAME, resembling_kinds, served_kinds, watched_kinds
-from eastgate.authority.sources.needs import NeedIndex
-from eastgate.authority.sources.unlisted import unlisted
+from eastgate.authority.sources.needs import BY_NAME, NeedIndex, resembling_kinds, served_kinds, unlisted, watched_kinds
 from eastgate.reading.kubernetes import (
     ApiError,
     Connection,

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from eastgate.authority.authority import Authority, Touched
 from eastgate.authority.changes import Changes
 from eastgate.authority.reading import ManifestError, Manifests, sort_documents
+from eastgate.authority.sources.batches import ClusterChanges, Kept
 from eastgate.authority.sources.documents import document_of, ref_of
-from eastgate.authority.sources.following import ClusterChanges, ClusterFollower, Kept
-from eastgate.authority.sources.kinds import WatchedKind
+from eastgate.authority.sources.following import ClusterFollower
+from eastgate.authority.sources.needs import WatchedKind
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.cluster.unread import Handling
 from eastgate.ir import PolicyRef
@@ -24,6 +25,7 @@ from eastgate.settings import Settings
 
 if TYPE_CHECKING:
     from eastgate.reading.jwt import KeySource
+
 
 OnApplied: TypeAlias = Callable[[Changes], object]
 """A function that gets the changes that were made to an authority."""
@@ -129,7 +131,7 @@ class ClusterSource:
         return Authority(manifests, keys=self._keys, strict=False, unread=self._unread, live=self._live)
 
     def _document(self, obj: JsonObject) -> Document:
-        return document_of(obj, self.settings.namespace, self.follower.sizes.problem_of(ref_of(obj)))
+        return document_of(obj, self.settings.namespace, self.follower.held.sizes.problem_of(ref_of(obj)))
 
     def _read(self, objects: Sequence[JsonObject], unlisted: Sequence[Document], *, whole: bool) -> Manifests:
         documents = [*map(self._document, objects), *unlisted]

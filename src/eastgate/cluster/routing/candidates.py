@@ -18,11 +18,10 @@ from eastgate.cluster import (
     StreamRule,
     World,
 )
-from eastgate.cluster.route_predicates import CANONICAL
+from eastgate.cluster.routes import CANONICAL
 from eastgate.cluster.routing.attachment import seniority
-from eastgate.cluster.routing.calls import call_predicate
 from eastgate.cluster.routing.hostnames import Host, specificity
-from eastgate.cluster.routing.model import BackendRef, Routed, rules_of
+from eastgate.cluster.routing.model import BackendRef, Routed, call_predicate, rules_of
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.ir import ALWAYS, Predicate
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from eastgate.ir import ALWAYS, Is, OneOf, Predicate, Suffix
+from eastgate.ir.addresses import comparable_host
 from eastgate.ir.attributes import Attribute
-from eastgate.ir.hosts import comparable_host
 
 Host: TypeAlias = str | None  # a host of a request, None: it has none; as a hostname, None: any
 

@@ -33,8 +33,8 @@ from eastgate.cluster.routing.hostnames import comparable, hostnames_of, named_b
 from eastgate.cluster.routing.model import rules_of
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.ir import ALWAYS, Predicate, Request, Unroutable, any_of
+from eastgate.ir.addresses import comparable_sni
 from eastgate.ir.attributes import HOST, PATH, PORT, SNI, UNKNOWN
-from eastgate.ir.hosts import comparable_sni
 from eastgate.ir.paths import is_refused
 from eastgate.ir.symbolic.simplify import both
 

@@ -47,8 +47,8 @@ from eastgate.ir import (
     atoms,
     conjuncts,
 )
+from eastgate.ir.addresses import comparable_sni
 from eastgate.ir.attributes import HOST, PATH, PORT, SNI, UNKNOWN, Attribute, Unknown
-from eastgate.ir.hosts import comparable_sni
 from eastgate.ir.paths import comparable_path, respelled_path
 from eastgate.ir.symbolic.partial import Facts, residual
 from eastgate.ir.symbolic.reaching import Effort, reachable

@@ -10,14 +10,12 @@ from http import HTTPStatus
 
 from eastgate.authority.decisions import Decision
 from eastgate.basics.regexes import regex
-from eastgate.control.authorizer.checks import DECISION_HEADER, Pairs, ProxyAnswer, ProxyCheck
+from eastgate.control.authorizer.checks import DECISION_HEADER, MessageReading, Pairs, ProxyAnswer, ProxyCheck
 from eastgate.control.authorizer.log import LazyRecord
-from eastgate.control.authorizer.messages import MessageReading
 from eastgate.envoy.plan.decisions import verdict_of
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import Pending, RawRequest, Refusal, Reply, Ruling, TakenOff, TokenDeriving
-from eastgate.ir.attributes import UNKNOWN, Unknown
-from eastgate.ir.fields import cookies_without, header_values
+from eastgate.ir.attributes import UNKNOWN, Unknown, cookies_without, header_values
 
 _NAME = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = regex(r"[\t\x20-\x7e\x80-\xff]*")

@@ -23,15 +23,20 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.cluster.ends import Destination, Gateway, ServiceAccount, Source, SpiffeId
 from eastgate.control.authorizer.answering import Answers
-from eastgate.control.authorizer.checks import WITHOUT_BODY, ProxyAnswer, ProxyCheck, ProxyOptions
+from eastgate.control.authorizer.checks import (
+    WITHOUT_BODY,
+    MessageReading,
+    ProxyAnswer,
+    ProxyCheck,
+    ProxyOptions,
+    read_check,
+)
 from eastgate.control.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
-from eastgate.control.authorizer.messages import MessageReading, read_check
 from eastgate.ir import Answer as AuthorizerAnswer
 from eastgate.ir import AssumedConsent, GatheredAnswers, Pending, WouldWait
-from eastgate.ir.attributes import HANDED_PATH, MCP_METHOD, MCP_TOOL, Attribute, header
-from eastgate.ir.fields import HeaderValues, header_values
+from eastgate.ir.attributes import HANDED_PATH, MCP_METHOD, MCP_TOOL, Attribute, HeaderValues, header, header_values
 from eastgate.ir.paths import is_canonical, is_normalized, respelled_path
-from eastgate.ir.service_accounts import account_of
+from eastgate.ir.spiffe import account_of
 
 _LOG = logging.getLogger(__name__)
 _MOST_ASKED = 64  # authorizers that one check may need

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from eastgate.control.authorizer.external_address import ServiceAddress
 from eastgate.control.authorizer.external_clients import (
     AskedCheck,
     AskingDenied,
@@ -20,7 +19,7 @@ from eastgate.control.authorizer.external_clients import (
     ServiceClient,
     client_of,
 )
-from eastgate.control.authorizer.external_http import ExchangeFailed
+from eastgate.control.authorizer.external_http import ExchangeFailed, ServiceAddress
 from eastgate.envoy.authz.client import CheckFailed
 from eastgate.ir import AuthorizerName, ExternalAuthorizer, Refusal, Ruling
 

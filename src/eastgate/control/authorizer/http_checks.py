@@ -7,14 +7,103 @@ not come is unknown too, since most proxies send only some.
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Final, Self
 
 from eastgate.basics.records import dataclass
 from eastgate.cluster.ends import ANONYMOUS, UNKNOWN_CALLER, Source, SpiffeId
 from eastgate.control.authorizer.checks import Body, ProxyAnswer, ProxyCheck, ProxyOptions
-from eastgate.control.authorizer.forwarded_certificates import identity_in
-from eastgate.control.authorizer.http_server import ServedRequest, ServedResponse
+from eastgate.control.authorizer.http_server import (
+    Handler,
+    HttpLimits,
+    HttpServer,
+    Screen,
+    ServedRequest,
+    ServedResponse,
+)
 from eastgate.ir.spiffe import spiffe_problem
+
+# A place to listen for HTTP: opened and drained with `async with`, whatever is answered there.
+
+
+class HttpListener(ABC):
+    """Listens where `listen` says, and answers as the handler does. At its end it answers what was asked, for `grace`
+    seconds.
+    """
+
+    def __init__(
+        self, handler: Handler, limits: HttpLimits | None = None, grace: float = 1.0, screen: Screen | None = None
+    ) -> None:
+        self.http = HttpServer(handler, limits, screen)
+        self._grace = grace
+        self._server: asyncio.Server | None = None
+
+    @abstractmethod
+    async def listen(self) -> asyncio.Server:
+        """Open the port, for connections of `http.protocol`. Raises OSError."""
+
+    @property
+    def port(self) -> int:
+        """Return the port that it listens on."""
+        assert self._server is not None  # noqa: S101 - it was started
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    async def __aenter__(self) -> Self:
+        self._server = await self.listen()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._server is not None:
+            self._server.close()
+            await self.http.drain(self._grace)
+
+
+# Reads the header x-forwarded-client-cert, by which a proxy says which certificate it verified.
+
+
+def identity_in(value: str) -> str | None:
+    """Return the URI in the certificate of the nearest client, which is the last element; None if it is unknown.
+
+    The URI is empty if that certificate has none. It is unknown if the header does not have `URI=`.
+    """
+    elements = _split(value, ",")
+    pairs = _split(elements[-1], ";") if elements is not None else None
+    uris = []
+    for pair in pairs or ():
+        key, equals, text = pair.partition("=")
+        if not equals:
+            return None
+        if key.strip().lower() == "uri":
+            uris.append(_unquoted(text.strip()))
+    return uris[0] if len(uris) == 1 else None
+
+
+def _split(text: str, separator: str) -> list[str] | None:
+    """Split at separators outside of quotes; None where a quote is not closed."""
+    parts, start, quoted, position = [], 0, False, 0
+    while position < len(text):
+        character = text[position]
+        if quoted and character == "\\":
+            position += 1
+        elif character == '"':
+            quoted = not quoted
+        elif character == separator and not quoted:
+            parts.append(text[start:position])
+            start = position + 1
+        position += 1
+    return None if quoted else [*parts, text[start:]]
+
+
+def _unquoted(text: str) -> str:
+    if len(text) >= 2 and text[0] == text[-1] == '"':
+        return text[1:-1].replace('\\"', '"')
+    return text
+
 
 _FORWARDED_CERTIFICATE: Final = "x-forwarded-client-cert"
 _PARTIAL: Final = "x-envoy-auth-partial-body"

@@ -11,8 +11,7 @@ from eastgate.authority.reading import ManifestError
 from eastgate.authority.sources.files import FileSource
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import dataclass
-from eastgate.reading.manifests.watching.changes import FileStamp, stamps, watch_changes
-from eastgate.reading.manifests.watching.rest import is_being_written
+from eastgate.reading.manifests.watching.changes import FileStamp, is_being_written, stamps, watch_changes
 from eastgate.settings import Settings
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written

@@ -22,19 +22,17 @@ from eastgate.authority.authority import Authority
 from eastgate.basics.records import dataclass
 from eastgate.basics.tasks import BackgroundTask, describe_failure, log_failure
 from eastgate.cluster.ends import Destination
-from eastgate.control.authorizer.addresses import ListenAddress, listen
 from eastgate.control.authorizer.answering import refuse
 from eastgate.control.authorizer.checks import ProxyAnswer, ProxyCheck
 from eastgate.control.authorizer.deciding import CheckOptions, ExternalServices, LiveAuthorizer, OpenCheck
 from eastgate.control.authorizer.grpc_checks import check_of, reply_of
 from eastgate.control.authorizer.http_checks import HttpOptions, check_of_http, response_of
 from eastgate.control.authorizer.http_server import HttpLimits, HttpServer, ServedRequest, ServedResponse
-from eastgate.control.authorizer.log import DecisionLog
-from eastgate.control.authorizer.metrics import AuthorizerMetrics
+from eastgate.control.authorizer.locating import ListenAddress, listen
+from eastgate.control.authorizer.log import AuthorizerMetrics, DecisionLog
 from eastgate.control.authorizer.reloading import PolicyFiles, Reload, follow_files
 from eastgate.control.authorizer.tool_lists import TOOLS_PATH, answer_tools
-from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck
-from eastgate.envoy.authz.threads import answer_on_thread
+from eastgate.envoy.authz.server import CheckReply, CheckServer, ReceivedCheck, answer_on_thread
 
 _HANDSHAKE = 10.0  # seconds
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"

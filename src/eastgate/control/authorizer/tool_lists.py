@@ -9,7 +9,7 @@ from eastgate.control.authorizer.checks import ProxyCheck
 from eastgate.control.authorizer.deciding import LiveAuthorizer
 from eastgate.control.authorizer.grpc_checks import source_of_principal
 from eastgate.control.authorizer.http_server import ServedRequest, ServedResponse
-from eastgate.reading.mcp.problems import BadMessage
+from eastgate.reading.mcp.messages import BadMessage
 from eastgate.reading.mcp.tool_lists import filter_tools
 
 TOOLS_PATH = "/tools"

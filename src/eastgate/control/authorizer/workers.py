@@ -17,9 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from eastgate.control.authorizer.addresses import ListenAddress, listen
-from eastgate.control.authorizer.log import DecisionLog
-from eastgate.control.authorizer.metrics import SHARED_FOLDER
+from eastgate.control.authorizer.locating import ListenAddress, listen
+from eastgate.control.authorizer.log import SHARED_FOLDER, DecisionLog
 
 BAD_INPUT: Final = 2
 """The exit status of a process that could not start: starting it again would not help. A process that has served is

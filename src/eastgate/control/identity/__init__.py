@@ -6,12 +6,8 @@
 - `client_context`, `server_context` and `verify_connection` use them with Python's `ssl`, without a key on disk.
 """
 
-from eastgate.control.identity.bundles import TrustBundles, read_bundle, roots_of_jwks, roots_of_pem
 from eastgate.control.identity.ca import CaState, EmbeddedCa, Lifetimes
-from eastgate.control.identity.contexts import client_context, load_svid, server_context
-from eastgate.control.identity.files import write_svid
-from eastgate.control.identity.peers import verify_connection, verify_peer
-from eastgate.control.identity.problems import (
+from eastgate.control.identity.certificates import (
     BadBundleError,
     BadIdentityError,
     IdentityError,
@@ -25,9 +21,20 @@ from eastgate.control.identity.problems import (
     UnknownTrustDomainError,
     UnsafeFileError,
 )
+from eastgate.control.identity.peers import client_context, load_svid, server_context, verify_connection, verify_peer
 from eastgate.control.identity.rotation import Clock, Rotation
-from eastgate.control.identity.storage import stored_ca
-from eastgate.control.identity.svid import BundlesChanged, IdentityChange, Svid, SvidSource, SvidsRenewed
+from eastgate.control.identity.storage import stored_ca, write_svid
+from eastgate.control.identity.svid import (
+    BundlesChanged,
+    IdentityChange,
+    Svid,
+    SvidSource,
+    SvidsRenewed,
+    TrustBundles,
+    read_bundle,
+    roots_of_jwks,
+    roots_of_pem,
+)
 from eastgate.control.identity.workload_api import WorkloadApi
 
 __all__ = [

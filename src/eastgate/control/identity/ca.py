@@ -19,8 +19,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from eastgate.basics.records import dataclass
-from eastgate.control.identity.bundles import TrustBundles
 from eastgate.control.identity.certificates import (
+    BadIdentityError,
     Period,
     Signer,
     key_pem,
@@ -29,8 +29,15 @@ from eastgate.control.identity.certificates import (
     new_leaf,
     new_root,
 )
-from eastgate.control.identity.problems import BadIdentityError
-from eastgate.control.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRenewed, Watchers, utc_now
+from eastgate.control.identity.svid import (
+    BundlesChanged,
+    IdentityChange,
+    Svid,
+    SvidsRenewed,
+    TrustBundles,
+    Watchers,
+    utc_now,
+)
 from eastgate.ir.spiffe import spiffe_problem, trust_domain_problem
 
 

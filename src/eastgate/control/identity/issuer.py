@@ -11,11 +11,26 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
 from eastgate.basics.records import dataclass
-from eastgate.control.identity.bundles import TrustBundles, roots_of_pem
 from eastgate.control.identity.ca import Lifetimes, Retired, check_identity
-from eastgate.control.identity.certificates import Period, Signer, key_pem, new_key, new_leaf
-from eastgate.control.identity.problems import BadIdentityError, StoredCaError
-from eastgate.control.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRenewed, Watchers, utc_now
+from eastgate.control.identity.certificates import (
+    BadIdentityError,
+    Period,
+    Signer,
+    StoredCaError,
+    key_pem,
+    new_key,
+    new_leaf,
+)
+from eastgate.control.identity.svid import (
+    BundlesChanged,
+    IdentityChange,
+    Svid,
+    SvidsRenewed,
+    TrustBundles,
+    Watchers,
+    roots_of_pem,
+    utc_now,
+)
 
 
 @dataclass(frozen=True, slots=True)

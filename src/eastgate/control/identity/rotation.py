@@ -12,7 +12,7 @@ from typing import Protocol
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.tasks import BackgroundTask
-from eastgate.control.identity.problems import BadIdentityError, SvidExpiredError
+from eastgate.control.identity.certificates import BadIdentityError, SvidExpiredError
 from eastgate.control.identity.svid import IdentityChange, Svid, SvidSource, SvidsRenewed, utc_now
 
 LONGEST_SLEEP = 60.0

@@ -21,15 +21,22 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.tasks import BackgroundTask, RetryDelay
-from eastgate.control.identity.bundles import TrustBundles
-from eastgate.control.identity.problems import (
+from eastgate.control.identity.certificates import (
     IdentityError,
     MissingNameError,
     NotGivenError,
     NoWorkloadApiError,
     SvidExpiredError,
 )
-from eastgate.control.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRenewed, Watchers, utc_now
+from eastgate.control.identity.svid import (
+    BundlesChanged,
+    IdentityChange,
+    Svid,
+    SvidsRenewed,
+    TrustBundles,
+    Watchers,
+    utc_now,
+)
 
 if TYPE_CHECKING:
     from spiffe import X509Bundle, X509Svid

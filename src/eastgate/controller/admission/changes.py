@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from eastgate.basics.records import dataclass
 from eastgate.cluster.resources import MODE, SOURCE_UID, UNWRITABLE
+from eastgate.controller.admission.conversion import convert_object
+from eastgate.controller.admission.conversion.forms import KIND, STORED, VERSIONS
 from eastgate.controller.admission.reviews import MalformedReviewError, request_of
 from eastgate.dialects import registered
 
@@ -234,3 +237,21 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+# Changes as they are stored: in the one version that counts, whatever version somebody writes.
+
+
+def stored_form(change: RequestedChange) -> RequestedChange:
+    """Return the change of the stored object: an annotation may hold another spec than the object shows."""
+    if (change.group, change.kind) != KIND or change.version == STORED or change.version not in VERSIONS:
+        return change
+    return replace(change, version=STORED, old=_stored(change.old, change), new=_stored(change.new, change))
+
+
+def _stored(manifest: Mapping[str, Any] | None, change: RequestedChange) -> dict[str, Any] | None:
+    if manifest is None:
+        return None
+    metadata = {"namespace": change.namespace} | dict(manifest.get("metadata") or {})
+    whole = {"apiVersion": change.api_version, "kind": change.kind, **manifest, "metadata": metadata}
+    return convert_object(whole, f"{change.group}/{STORED}")

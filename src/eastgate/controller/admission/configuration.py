@@ -9,7 +9,7 @@ from eastgate import dialects
 from eastgate.cluster import GATEWAY_GROUP
 from eastgate.cluster.gateways import ROUTE_KINDS
 from eastgate.reports.crds import Webhook
-from eastgate.reports.crds.kinds import served
+from eastgate.reports.crds.definitions import served
 
 VALIDATING = MUTATING = "eastgate"  # the names of the two configurations
 VALIDATE, DIAGNOSE, INJECT = "/validate", "/diagnose", "/inject"

@@ -6,7 +6,7 @@ Errors refuse a policy, and are warnings about anything else. What needs the res
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -15,21 +15,119 @@ from eastgate.authority.authority import Authority
 from eastgate.authority.reading import Manifests
 from eastgate.authority.sources.sizes import is_measured, policy_problem, size_of
 from eastgate.basics.diagnostics import Diagnostic, Severity
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.cluster import uses
 from eastgate.cluster.unread import Handling
-from eastgate.controller.admission.changes import AdmissionJudgement, RequestedChange
+from eastgate.controller.admission.changes import AdmissionJudgement, AdmissionRefusal, RequestedChange, stored_form
 from eastgate.controller.admission.conversion.objects import original_in
-from eastgate.controller.admission.fields import field_at, root_of
-from eastgate.controller.admission.storing import stored_form
-from eastgate.controller.admission.wording import refusal_of, warning_of
 from eastgate.dialects.linting import Finding
-from eastgate.reading.manifests import read_text
-from eastgate.reports.lint.context import CheckContext
-from eastgate.reports.lint.hooks import own_checks
+from eastgate.reading.manifests import Document, Node, read_text
+from eastgate.reports.lint.inventory import own_checks
 from eastgate.reports.lint.rules import find_impossible_rules
+from eastgate.reports.lint.run import CheckContext
 from eastgate.reports.lint.suppression import drop_suppressed
 from eastgate.settings import Settings
+
+# Fields in place of lines: where in an object a diagnostic points to, as the API server writes it.
+
+
+_PLAIN_KEY = regex(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def root_of(document: Document) -> Node:
+    """Return the content of a document with positions."""
+    if document.node is not None:
+        return document.node
+    return document.origin if isinstance(document.origin, Node) else document.origin.node()
+
+
+def field_at(root: Node, span: Span | None) -> str | None:
+    """Return the path of the innermost field that a span begins in, such as `spec.rules[0].paths`; None for none."""
+    if span is None:
+        return None
+    path, node = "", root
+    while (step := _step(node, (span.line, span.column))) is not None:
+        key, inner = step
+        path = f"{path}{_suffix(key, is_first=not path)}"
+        if inner is None:
+            break
+        node = inner
+    return path or None
+
+
+def _step(node: Node, begin: tuple[int, int]) -> tuple[str | int, Node | None] | None:
+    """Return the key or index under which a position is, and the value there; no value where it is in the key."""
+    for key, value in node.items():
+        if key in node.keys and _holds(node.keys[key], begin):
+            return key, None
+        if _holds(value, begin):
+            return key, value
+    for index, value in enumerate(node):
+        if _holds(value, begin):
+            return index, value
+    return None
+
+
+def _holds(node: Node, begin: tuple[int, int]) -> bool:
+    return (node.line, node.column) <= begin < (node.end_line, node.end_column)
+
+
+def _suffix(key: str | int, *, is_first: bool) -> str:
+    if isinstance(key, str) and _PLAIN_KEY.fullmatch(key):
+        return key if is_first else f".{key}"
+    return f"[{key}]"
+
+
+# Diagnostics as an API server hands them on: a line each, with the code, the field and the way out.
+
+
+# The API server cuts a warning after 256 characters, and leaves out all that follow once 4096 are reached, of all
+# webhooks together. Others shall have room too.
+_LONGEST_WARNING = 256
+_ALL_WARNINGS = 2048
+_MOST_REFUSALS = 32
+_LONGEST_REFUSAL = 1024
+
+
+def refusal_of(about: Diagnostic | Finding, field: str | None) -> AdmissionRefusal:
+    """Return the refusal for an error."""
+    help_ = f"; {about.help}" if about.help else ""
+    return AdmissionRefusal(_cut(printable(f"{about.code.id} {about.message}{help_}"), _LONGEST_REFUSAL), field)
+
+
+def warning_of(about: Diagnostic | Finding, field: str | None) -> str:
+    """Return a warning: what is to be said, without the way out, which would make it long."""
+    return _cut(printable(f"{about.code.id} {f'{field}: ' if field else ''}{about.message}"), _LONGEST_WARNING)
+
+
+def limit_warnings(warnings: Iterable[str]) -> tuple[str, ...]:
+    """Return the warnings that an API server has room for, each once; the last says how many were left out.
+
+    They are findings of lint, and then what a change opens and closes.
+    """
+    distinct = [_cut(printable(warning), _LONGEST_WARNING) for warning in dict.fromkeys(warnings)]
+    kept: list[str] = []
+    for warning in distinct:
+        if sum(map(len, kept)) + len(warning) > _ALL_WARNINGS:
+            break
+        kept.append(warning)
+    left_out = len(distinct) - len(kept)
+    return (*kept, f"{left_out} more: see `eastgate lint` and `eastgate diff`") if left_out else tuple(kept)
+
+
+def limit_refusals(refusals: Iterable[AdmissionRefusal]) -> tuple[AdmissionRefusal, ...]:
+    """Return the first refusals; the last says how many there are beyond them."""
+    distinct = list(dict.fromkeys(refusals))
+    left_out = len(distinct) - _MOST_REFUSALS
+    return (*distinct[:_MOST_REFUSALS], AdmissionRefusal(f"and {left_out} more")) if left_out > 0 else tuple(distinct)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
 
 _MOST_ERRORS = 64  # of one object; whoever has corrected these hears of the next
 _LONGEST_LINTED = 128 * 1024  # advice is not worth a timeout

@@ -3,9 +3,8 @@
 Start reading at `reconciling.py`; everything that it writes is worked out from data in the other modules.
 """
 
-from eastgate.controller.gateways.names import CONTROLLER_NAME
 from eastgate.controller.gateways.parameters import GatewayParameters
-from eastgate.controller.gateways.pods import ProxySetup
+from eastgate.controller.gateways.pods import CONTROLLER_NAME, ProxySetup
 from eastgate.controller.gateways.reconciling import GatewayReconciler, GatewayView, ReconcileResult
 from eastgate.controller.gateways.status import GatewayProgress
 

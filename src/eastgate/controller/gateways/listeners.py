@@ -22,7 +22,7 @@ from eastgate.cluster.routing.attachment import (
 from eastgate.cluster.routing.certificates import CertificateProblem, client_authorities, listener_certificates
 from eastgate.control.gateways import ports_of_gateway
 from eastgate.controller.conditions import StatusCondition
-from eastgate.controller.gateways.names import RESERVED_PORTS
+from eastgate.controller.gateways.pods import RESERVED_PORTS
 from eastgate.controller.gateways.unsupported import unsupported_parts
 
 LISTENER_CONDITIONS: Final = ("Accepted", "Programmed", "ResolvedRefs", "Conflicted")

@@ -14,17 +14,24 @@ from typing import Any, Final
 from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.controller.conditions import timestamp
-from eastgate.controller.gateways.differences import ObjectChanges, ObjectKey, compare_objects, is_owned, key_of
 from eastgate.controller.gateways.listeners import LISTENER_CONDITIONS, listener_standings
-from eastgate.controller.gateways.names import CONTROLLER_NAME, GATEWAY_LABEL, MANAGER, STATUS_MANAGER
-from eastgate.controller.gateways.objects import OBJECT_RESOURCES, AddressError, gateway_objects
+from eastgate.controller.gateways.objects import (
+    OBJECT_RESOURCES,
+    AddressError,
+    ObjectChanges,
+    ObjectKey,
+    compare_objects,
+    gateway_objects,
+    is_owned,
+    key_of,
+)
 from eastgate.controller.gateways.parameters import (
     GatewayParameters,
     ParameterError,
     read_parameters,
     referenced_config_maps,
 )
-from eastgate.controller.gateways.pods import ProxySetup
+from eastgate.controller.gateways.pods import CONTROLLER_NAME, GATEWAY_LABEL, MANAGER, STATUS_MANAGER, ProxySetup
 from eastgate.controller.gateways.routes import GatewayStanding, route_parents
 from eastgate.controller.gateways.status import (
     GATEWAY_CONDITIONS,

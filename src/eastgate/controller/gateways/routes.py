@@ -13,7 +13,7 @@ from eastgate.cluster.routing.attachment import Detachment, why_detached
 from eastgate.cluster.routing.model import rules_of
 from eastgate.controller.conditions import StatusCondition, merge_conditions
 from eastgate.controller.gateways.listeners import ListenerStanding
-from eastgate.controller.gateways.names import CONTROLLER_NAME
+from eastgate.controller.gateways.pods import CONTROLLER_NAME
 from eastgate.controller.gateways.unsupported import unsupported_parts
 
 _OWN_TYPES: Final = ("Accepted", "ResolvedRefs", "PartiallyInvalid")

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from eastgate.basics.records import dataclass
 from eastgate.controller.conditions import StatusCondition, merge_conditions
-from eastgate.controller.gateways.differences import ObjectKey
 from eastgate.controller.gateways.listeners import listener_conditions, listener_status
-from eastgate.controller.gateways.objects import AddressError, infrastructure_metadata, requested_address
+from eastgate.controller.gateways.objects import AddressError, ObjectKey, infrastructure_metadata, requested_address
 from eastgate.controller.gateways.parameters import ParameterError
 from eastgate.controller.gateways.routes import GatewayStanding
 

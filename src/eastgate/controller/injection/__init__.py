@@ -1,11 +1,9 @@
 """Sidecars in pods: who gets one, what it consists of, and how connections get to it. Pure: data in, data out."""
 
-from eastgate.controller.injection.inject import eject, inject, is_wanted
+from eastgate.controller.injection.inject import eject, inject, inject_manifest, is_wanted, json_patch, pod_of
 from eastgate.controller.injection.objections import warnings_of
 from eastgate.controller.injection.options import InjectionOptions, InjectionRefused
-from eastgate.controller.injection.patches import json_patch
 from eastgate.controller.injection.redirection import Redirection, redirection_of, render_rules
-from eastgate.controller.injection.templates import inject_manifest, pod_of
 
 __all__ = [
     "InjectionOptions",

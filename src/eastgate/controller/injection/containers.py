@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
-from eastgate.controller.injection.fields import Plain
 from eastgate.controller.injection.names import (
     ADMIN_VOLUME,
     CA_VOLUME,
@@ -18,10 +18,49 @@ from eastgate.controller.injection.names import (
     SOURCES_VOLUME,
     TOKEN_VOLUME,
 )
-from eastgate.controller.injection.options import InjectionOptions
+from eastgate.controller.injection.options import InjectionOptions, InjectionRefused
 from eastgate.controller.injection.redirection import Redirection, render_rules
-from eastgate.envoy.config.pod_bootstrap import pod_bootstrap, secret_sources
+from eastgate.envoy.config.bootstrap import pod_bootstrap, secret_sources
 from eastgate.envoy.config.probes import PROBE_PORT, READY_PATH, AppProbe
+
+# Reads fields of pods. What the API server would refuse is refused here as well, and never guessed at.
+
+
+Plain = dict[str, Any]
+
+
+def mapping(of: Plain, key: str) -> Plain:
+    """Return the mapping at a key; an empty one where there is none."""
+    value = of.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InjectionRefused(f"`{key}` is no mapping")
+    return value
+
+
+def mappings(of: Plain, key: str) -> list[Plain]:
+    """Return the list of mappings at a key; an empty one where there is none."""
+    value = of.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise InjectionRefused(f"`{key}` is no list of mappings")
+    return value
+
+
+def strings(of: Plain, key: str) -> dict[str, str]:
+    """Return the mapping of texts to texts at a key."""
+    values = mapping(of, key)
+    if not all(isinstance(text, str) for entry in values.items() for text in entry):
+        raise InjectionRefused(f"`{key}` has a value that is no text")
+    return values
+
+
+def containers_of(spec: Plain) -> list[Plain]:
+    """Return all containers of a pod, those that run first included."""
+    return [*mappings(spec, "initContainers"), *mappings(spec, "containers"), *mappings(spec, "ephemeralContainers")]
+
 
 _POD_ADDRESS = "pod.address.invalid"  # Kubernetes puts the address in its place when the container starts
 # Both programs replace a whole table or nothing. Without IPv6 in the pod there is nothing to redirect.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.controller.injection.fields import Plain, containers_of, mapping, mappings, strings
+from eastgate.controller.injection.containers import Plain, containers_of, mapping, mappings, strings
 from eastgate.controller.injection.names import (
     AUDIENCE,
     EXCLUDED_INBOUND_PORTS,

@@ -8,7 +8,7 @@ from dataclasses import field
 from eastgate._version import __version__
 from eastgate.basics.records import dataclass
 from eastgate.controller.injection.names import AUDIENCE
-from eastgate.envoy.config.pod_bootstrap import ControlPlane, ProxyFiles
+from eastgate.envoy.config.bootstrap import ControlPlane, ProxyFiles
 
 
 class InjectionRefused(Exception):  # noqa: N818 - a verdict, said to who creates the pod

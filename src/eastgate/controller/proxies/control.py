@@ -21,11 +21,10 @@ from eastgate.control.fleet import everything
 from eastgate.control.identity import SvidSource
 from eastgate.control.plane import ProxyPlane
 from eastgate.control.sites import ProxySite
-from eastgate.controller.proxies.authentication import PodAuthenticator
-from eastgate.controller.proxies.membership import GATEWAY_PREFIX, split_proxy
 from eastgate.controller.proxies.progress import ReplicaReport
 from eastgate.controller.proxies.sites import Sites, proxies_of, sidecar_site
-from eastgate.controller.proxies.tracking import ProgressTracker
+from eastgate.controller.proxies.token_reviews import PodAuthenticator
+from eastgate.controller.proxies.tracking import GATEWAY_PREFIX, ProgressTracker, split_proxy
 from eastgate.envoy.config.gateway_routes import AuthorizerAddress
 from eastgate.envoy.server import (
     AdsServer,

@@ -28,8 +28,8 @@ from eastgate.control.fleet import SiteChange
 from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
 from eastgate.control.planning import is_routing
 from eastgate.control.sites import ProxySite, ports_of
-from eastgate.controller.gateways.names import RESERVED_PORTS
-from eastgate.controller.proxies.membership import GATEWAY_PREFIX
+from eastgate.controller.gateways.pods import RESERVED_PORTS
+from eastgate.controller.proxies.tracking import GATEWAY_PREFIX
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.ir.labels import Operator, Requirement, Selector
 

@@ -15,17 +15,126 @@ import asyncio
 import base64
 import binascii
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
 import msgspec
+from cryptography import x509
 
 from eastgate.basics.records import dataclass
 from eastgate.cluster import World
-from eastgate.controller.proxies.membership import PodIdentity, find_pod
-from eastgate.envoy.server.authentication import AuthenticationError, ProxyCredentials, UnavailableError
+from eastgate.control.identity import PeerError
+from eastgate.control.identity.peers import identity_of
+from eastgate.controller.proxies.tracking import PodIdentity, find_pod, identify
+from eastgate.envoy.server.session import AuthenticatedProxy, AuthenticationError, ProxyCredentials, UnavailableError
+from eastgate.ir.addresses import parse_address
 from eastgate.reading.kubernetes import ApiError, JsonObject, Resource, UnreachableError
+from eastgate.settings import Settings
+
+# Authenticates the proxies of pods: one of several proofs says which pod it is, and the pod says which proxy.
+
+
+class PodProof(Protocol):
+    """A way to prove which pod a proxy runs in."""
+
+    def may_prove(self, credentials: ProxyCredentials) -> bool:
+        """Return whether these credentials may be of this kind; costs little."""
+        ...
+
+    async def prove(self, credentials: ProxyCredentials) -> PodIdentity:
+        """Return the pod that these credentials were issued to. Raises AuthenticationError."""
+        ...
+
+
+class PodAuthenticator:
+    """The authenticator of proxies in the cluster. `world` is asked for the pods that there are now.
+
+    Of the proofs the first counts that may prove something by the credentials.
+    """
+
+    def __init__(self, world: Callable[[], World], proofs: Sequence[PodProof]) -> None:
+        self._world = world
+        self._proofs = tuple(proofs)
+        self._admitted: dict[str, PodIdentity] = {}
+        self._on_revoke: list[Callable[[str], None]] = []
+
+    def may_authenticate(self, credentials: ProxyCredentials) -> bool:
+        """Return whether the credentials may prove anything."""
+        return any(proof.may_prove(credentials) for proof in self._proofs)
+
+    async def authenticate(self, credentials: ProxyCredentials, node_id: str) -> AuthenticatedProxy:
+        """Return the proxy of the pod that the credentials prove. Raises AuthenticationError."""
+        proof = next((proof for proof in self._proofs if proof.may_prove(credentials)), None)
+        if proof is None:
+            raise AuthenticationError("credentials of a pod are needed")
+        proven = await proof.prove(credentials)
+        proxy = identify(self._world(), proven, node_id)  # by the world as it is after the answer
+        self._admitted[proxy.name] = proven
+        return proxy
+
+    def on_revoke(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Call `callback` with each proxy whose pod is gone, until the function that this returns is called."""
+        self._on_revoke.append(callback)
+        return lambda: self._on_revoke.remove(callback)
+
+    def revoke_missing(self) -> frozenset[str]:
+        """Disconnect the admitted proxies that would not be admitted now; return them.
+
+        To be called when pods, their owners or Gateways have changed.
+        """
+        world, gone = self._world(), set()
+        for name, proven in list(self._admitted.items()):
+            try:
+                identify(world, proven, name)
+            except AuthenticationError:
+                gone.add(name)
+                del self._admitted[name]
+                for callback in tuple(self._on_revoke):
+                    callback(name)
+        return frozenset(gone)
+
+
+# Proves pods by the SVID of their proxies, for those that have no token.
+#
+# An SVID proves an account and not a pod. So beside it counts the address that the proxy calls from: it is taken for
+# the proxy of the pod that has this address, if that runs as the account. Whoever could send from the address of
+# another pod of the same account would get what that pod gets: a certificate of the same account, and the policies at
+# that pod.
+
+
+class SvidProofs:
+    """Proofs by a certificate, which the handshake has verified with the bundle of the own trust domain."""
+
+    def __init__(self, world: Callable[[], World], settings: Settings) -> None:
+        self._world = world
+        self._settings = settings
+
+    def may_prove(self, credentials: ProxyCredentials) -> bool:
+        """Return whether there is a certificate."""
+        return bool(credentials.certificate)
+
+    async def prove(self, credentials: ProxyCredentials) -> PodIdentity:
+        """Return the pod that has the address of the proxy, and the account of its SVID. Raises AuthenticationError."""
+        try:
+            identity = identity_of(x509.load_pem_x509_certificate(credentials.certificate))
+        except (ValueError, PeerError):
+            raise AuthenticationError("the certificate is no SVID") from None
+        pod = self._world().by_ip(_usual_address(credentials.address))
+        if pod is None or not pod.is_pod or pod.derived:
+            raise AuthenticationError("the proxy calls from an address that is no pod's")
+        if pod.identity_in(self._settings.trust_domain) != identity:
+            raise AuthenticationError(f"{pod.key} does not run as the account of the certificate")
+        return PodIdentity(pod.namespace, pod.name, pod.uid, pod.service_account)
+
+
+def _usual_address(address: str) -> str:
+    """Return an address as the world spells it; the empty one for what is none."""
+    try:
+        return str(parse_address(address))
+    except ValueError:
+        return ""
+
 
 AUDIENCE: Final = "eastgate"
 TOKEN_REVIEW: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)

@@ -7,10 +7,9 @@ policy that is not in force is never shown as if it were. Start reading at `asse
 from eastgate.controller.status.assessment import Assessment, ClusterView, StatusEntry, StoredPolicy, assess
 from eastgate.controller.status.events import EventRecorder
 from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
-from eastgate.controller.status.marking import changed_policies, policies_at
+from eastgate.controller.status.marking import changed_policies, policies_at, unwritten_groups
 from eastgate.controller.status.merging import CONTROLLER_NAME, MergedStatus, merge_status, wanted_status
 from eastgate.controller.status.notices import Notice, NoticeReason
-from eastgate.controller.status.sharing import unwritten_groups
 from eastgate.controller.status.writer import STATUS_MANAGER, StatusWriter
 
 __all__ = [

@@ -12,8 +12,8 @@ from typing import Any
 
 from eastgate.authority.authority import Authority, Touched
 from eastgate.cluster import ROUTE_KINDS
-from eastgate.cluster.changes import Change
 from eastgate.cluster.gateways import BACKEND_KINDS
+from eastgate.cluster.inventory import Change
 from eastgate.cluster.points import NamedPoint
 from eastgate.controller.logs import log_recovery, log_trouble
 from eastgate.controller.proxies.progress import MeshReport

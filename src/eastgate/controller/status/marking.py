@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from eastgate.authority.authority import Authority
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import Everything
 from eastgate.control.gateways import gateway_of
 from eastgate.controller.proxies.progress import AppliedPolicy, MeshReport, ProxyReport
+from eastgate.dialects import registered
 from eastgate.envoy.plan.decisions import policy_name
 from eastgate.ir import PolicyRef
+from eastgate.reading.kubernetes import Connection, Resource
+
+# The kinds of other APIs whose own controllers write their status, wherever these run.
+
+
+_LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+
+
+async def unwritten_groups(connection: Connection) -> frozenset[str]:
+    """Return the groups of kinds whose status no controller of their own API writes.
+
+    A controller that runs has a Lease, in any namespace. Raises ApiError, UnreachableError.
+    """
+    groups: set[str] = set()
+    for group, lease in {(kind.group, kind.status_lease) for kind in registered().policies.values()}:
+        if lease is not None:
+            leases, _ = await connection.list(_LEASES, field_selector=f"metadata.name={lease}")
+            groups |= set() if leases else {group}
+    return frozenset(groups)
 
 
 def changed_policies(before: MeshReport, after: MeshReport, authority: Authority) -> set[PolicyRef]:

@@ -3,7 +3,6 @@
 What should exist is planned by pure functions and proven before it is written; `NativeWriter` makes it so.
 """
 
-from eastgate.convert.native.evidence import control_plane_of, has_proxy, is_serving
 from eastgate.convert.native.model import (
     ForeseenOutcome,
     NativeDifference,
@@ -16,7 +15,7 @@ from eastgate.convert.native.model import (
 )
 from eastgate.convert.native.planning import foresee, wanted
 from eastgate.convert.native.reconciling import NativeStep, NativeStepKind, steps
-from eastgate.convert.native.situation import is_copy, is_source
+from eastgate.convert.native.situation import control_plane_of, has_proxy, is_copy, is_serving, is_source
 from eastgate.convert.native.writer import NativeWriter, WriteFailure
 
 __all__ = [

@@ -19,8 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from eastgate.basics.records import dataclass
-from eastgate.convert.native.marking import is_ours, object_id
-from eastgate.convert.native.model import Json
+from eastgate.convert.native.model import Json, is_ours, object_id
 
 
 class NativeStepKind(enum.StrEnum):

@@ -4,23 +4,71 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from eastgate import dialects
 from eastgate.authority.authority import Authority
 from eastgate.authority.reading import Fault, Manifests
 from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.records import dataclass
-from eastgate.cluster import World, WorldObject
+from eastgate.cluster import Workload, World, WorldObject
 from eastgate.cluster.resources import UNWRITABLE
 from eastgate.convert.model import Item
-from eastgate.convert.native.marking import PolicyOwner, is_ours, object_id
-from eastgate.convert.native.model import Json, NativeMesh, Unwritable
+from eastgate.convert.native.model import Json, NativeMesh, PolicyOwner, Unwritable, is_ours, object_id
 from eastgate.dialects import Policy, gep3779, istio, linkerd
+from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.ir import PolicyRef
+from eastgate.reading.kubernetes import Connection, Resource
 from eastgate.reading.manifests import Document, read_text
 from eastgate.reading.manifests.document import content_of
 from eastgate.settings import Settings
+
+# Evidence that an installed mesh enforces what is written for it: a control plane that serves, and proxies in pods.
+#
+# Definitions alone enforce nothing, and a pod without a proxy is reached past every policy.
+
+
+_SLICES: Final = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", namespaced=True)
+_SERVICE_NAME: Final = "kubernetes.io/service-name"
+_PROXIES: Final = {NativeMesh.ISTIO: "istio-proxy", NativeMesh.LINKERD: "linkerd-proxy"}
+_REDIRECTION: Final = ("ambient.istio.io/redirection", "enabled")  # Istio writes it when ztunnel has taken a pod over
+
+
+def has_proxy(workload: Workload, mesh: NativeMesh) -> bool:
+    """Return whether a proxy of the mesh stands before a workload. Outside of the cluster, every workload has one."""
+    if not workload.is_pod or _PROXIES[mesh] in workload.mesh_proxies:
+        return True
+    return mesh is NativeMesh.ISTIO and workload.annotations.get(_REDIRECTION[0]) == _REDIRECTION[1]
+
+
+def control_plane_of(mesh: NativeMesh, settings: Settings) -> str:
+    """Return what `is_serving` looks for, for a sentence."""
+    if mesh is NativeMesh.LINKERD:
+        return "Service linkerd-policy"
+    return f"Service istiod in {settings.section(IstioSettings).root_namespace}"
+
+
+async def is_serving(connection: Connection, mesh: NativeMesh, settings: Settings) -> bool:
+    """Return whether the control plane of a mesh has a ready endpoint. Raises ApiError, UnreachableError.
+
+    A revision of Istio has a Service of its own: `istiod-<revision>`.
+    """
+    if mesh is NativeMesh.LINKERD:
+        slices, _ = await connection.list(_SLICES, label_selector=f"{_SERVICE_NAME}=linkerd-policy")
+        return _has_ready(slices)
+    slices, _ = await connection.list(_SLICES, settings.section(IstioSettings).root_namespace)
+    return _has_ready(each for each in slices if _is_istiod((each["metadata"].get("labels") or {}).get(_SERVICE_NAME)))
+
+
+def _is_istiod(service: str | None) -> bool:
+    return service is not None and (service == "istiod" or service.startswith("istiod-"))
+
+
+def _has_ready(slices: Iterable[dict[str, Any]]) -> bool:
+    """Return whether any endpoint is ready; one that does not tell is, as the API has it."""
+    endpoints = (endpoint for each in slices for endpoint in each.get("endpoints") or ())
+    return any((endpoint.get("conditions") or {}).get("ready") is not False for endpoint in endpoints)
+
 
 _DIALECTS: Mapping[NativeMesh, Any] = {NativeMesh.ISTIO: istio.DIALECT, NativeMesh.LINKERD: linkerd.DIALECT}
 _GEP_KINDS = frozenset((kind.group, kind.version, kind.kind) for kind in gep3779.DIALECT.kinds)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from eastgate.basics.records import dataclass
-from eastgate.convert.native.marking import MANAGED_BY, MANAGER, SOURCE_UID, object_id
-from eastgate.convert.native.model import Json, NativeMesh, NativePlan
+from eastgate.convert.native.model import MANAGED_BY, MANAGER, SOURCE_UID, Json, NativeMesh, NativePlan, object_id
 from eastgate.convert.native.reconciling import NativeStep, NativeStepKind, steps
 from eastgate.dialects import istio, linkerd
 from eastgate.reading.kubernetes import ApiError, Connection, Resource

@@ -12,8 +12,7 @@ from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP, Action, AuthorizerReference, Policy
 from eastgate.dialects.accesspolicy.settings import AccessSettings
-from eastgate.dialects.accesspolicy.status import conditions
-from eastgate.dialects.accesspolicy.words import WORDS
+from eastgate.dialects.accesspolicy.words import WORDS, conditions
 from eastgate.dialects.base import Dialect, Kind, Scene
 from eastgate.dialects.serving import ACTION, AGE, ATTACHED, INHERITED, TARGETS, Column, Served, ServedResource, Status
 from eastgate.ir import Attachment, Layer
@@ -84,25 +83,27 @@ def _backends(kind: str) -> Iterator[Kind[Backend]]:
 
 
 def _read_policy(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
-    from eastgate.dialects.accesspolicy.reading import read_policy  # many folders have no document for it to read
+    from eastgate.dialects.accesspolicy.meaning import (
+        read_policy,  # many folders have no document for it to read  # many folders have no document for it to read
+    )
 
     return read_policy(document, root, settings, reporter)
 
 
 def _read_backend(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Backend | None:
-    from eastgate.dialects.accesspolicy.reading import read_backend
+    from eastgate.dialects.accesspolicy.meaning import read_backend
 
     return read_backend(document, root, settings, reporter)
 
 
 def _policy_shapes(group: str, version: str) -> tuple[Record[Any], ...]:
-    from eastgate.dialects.accesspolicy.reading import POLICY_SHAPES
+    from eastgate.dialects.accesspolicy.meaning import POLICY_SHAPES
 
     return (POLICY_SHAPES[group, version],)
 
 
 def _backend_shapes() -> tuple[Record[Any], ...]:
-    from eastgate.dialects.accesspolicy.reading import BACKEND_SHAPE
+    from eastgate.dialects.accesspolicy.meaning import BACKEND_SHAPE
 
     return (BACKEND_SHAPE,)
 

@@ -5,29 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Backend
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.cluster.resources import is_audit
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, Target
-from eastgate.dialects.accesspolicy import attributes
-from eastgate.dialects.accesspolicy.model import Action, AuthorizerReference, Policy
+from eastgate.dialects.accesspolicy import attributes, shapes
+from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP, Action, AuthorizerReference, Policy
 from eastgate.dialects.accesspolicy.validation import inside
-from eastgate.ir import (
-    ALWAYS,
-    And,
-    ExternalAuthorizer,
-    ExternalProtocol,
-    Is,
-    OneOf,
-    Origin,
-    PolicyRef,
-    Predicate,
-    Rule,
-)
+from eastgate.dialects.base import reader
+from eastgate.ir import ALWAYS, And, ExternalAuthorizer, ExternalProtocol, Is, OneOf, Origin, PolicyRef, Predicate, Rule
 from eastgate.ir.attributes import IDENTITY, MCP_TOOL, Attribute
-from eastgate.ir.service_accounts import service_account_id
+from eastgate.ir.spiffe import service_account_id
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings
@@ -231,3 +222,23 @@ def backend(document: Document, root: Node, settings: Settings) -> Backend:  # n
         kind=document.kind,
         span=document.span,
     )
+
+
+# AccessPolicies and Backends, read: each checked against its shape, and given its meaning.
+
+
+BACKEND_SHAPE = shapes.BACKEND
+POLICY_SHAPES = {
+    (PROTOTYPE_GROUP, "v0alpha0"): shapes.V0ALPHA0,
+    (NETWORKING_GROUP, "v0alpha0"): shapes.V0ALPHA0_CEL,
+    (NETWORKING_GROUP, "v1alpha1"): shapes.V1ALPHA1,
+}
+_MEANINGS = {"v0alpha0": v0alpha0, "v1alpha1": v1alpha1}
+_READERS = {(group, version): reader(shape, _MEANINGS[version]) for (group, version), shape in POLICY_SHAPES.items()}
+
+read_backend = reader(BACKEND_SHAPE, backend)
+
+
+def read_policy(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
+    """Return the policy that a document describes, where nothing is wrong with it."""
+    return _READERS[document.group, document.version](document, root, settings, reporter)

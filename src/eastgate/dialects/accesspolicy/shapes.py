@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from eastgate.basics.diagnostics import Code
 from eastgate.cluster.resources import dns_label, dns_subdomain, resource
-from eastgate.dialects.accesspolicy import codes, tools, validation, values
+from eastgate.dialects.accesspolicy import attributes, codes, validation, values
 from eastgate.dialects.accesspolicy.cel import CEL
-from eastgate.dialects.accesspolicy.shapes_external_auth import EXTERNAL_AUTH, PORT
-from eastgate.dialects.accesspolicy.shapes_inline import AUTHORIZATION, INLINE_FIELDS
+from eastgate.dialects.accesspolicy.shapes_inline import AUTHORIZATION, EXTERNAL_AUTH, INLINE_FIELDS, PORT
 from eastgate.dialects.accesspolicy.validation import (
     NETWORKING_GROUP,
     PROTOTYPE_GROUP,
@@ -145,7 +144,7 @@ def _v0alpha0(group: str, *types: str) -> Record[Settings]:
                     about="Who may call which tools. What no rule allows is denied.",
                 ),
             },
-            rules=(validation.one_way_to_authorize, tools.fit_the_target),
+            rules=(validation.one_way_to_authorize, attributes.fit_the_target),
             misspelt=_TARGET_MISSPELT,
             advice={**_TARGET_ADVICE, "externalAuth": f"in v0alpha0 {_RULES_ASK}"},
         ),
@@ -174,7 +173,7 @@ def _old_authorization(types: tuple[str, ...]) -> Record[Settings]:
         ),
         "tools": Field(
             ListOf(
-                Text("a tool", tools.tool, served=tools.LONGEST_SERVED),
+                Text("a tool", attributes.tool, served=attributes.LONGEST_SERVED),
                 "a list of tools",
                 validation.no_duplicates,
                 served=256,
@@ -245,7 +244,7 @@ V1ALPHA1: Record[Settings] = resource(
                 about="Which requests the policy is about. Left out it is all of them; [] is none.",
             ),
         },
-        rules=(validation.action_and_external_auth, validation.some_effect, tools.fit_the_target),
+        rules=(validation.action_and_external_auth, validation.some_effect, attributes.fit_the_target),
         misspelt=_TARGET_MISSPELT,
         advice=_TARGET_ADVICE,
     ),

@@ -12,13 +12,12 @@ from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
 from eastgate.cluster.patterns import pattern_problem
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking
-from eastgate.ir.hosts import comparable_host
+from eastgate.ir.addresses import comparable_host
 from eastgate.ir.paths import control_character, path_problem
-from eastgate.ir.service_accounts import service_account_id
-from eastgate.ir.spiffe import spiffe_problem
+from eastgate.ir.spiffe import service_account_id, spiffe_problem
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import constraint, quoted
-from eastgate.reading.manifests.shapes.patterns import DNS_SUBDOMAIN, SPIFFE_ID, whole
+from eastgate.reading.manifests.shapes.shape import DNS_SUBDOMAIN, SPIFFE_ID, whole
 
 _LONGEST_RULE_NAME = 63
 _LONGEST_HOST = 253

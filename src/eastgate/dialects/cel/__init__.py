@@ -14,7 +14,7 @@ without erring. So an expression has three outcomes, and a rule must say what th
 from eastgate.dialects.cel.documents import GATEWAY_ROOTS, DocumentExpression, compile_document_cel
 from eastgate.dialects.cel.expression import Expression, compile_cel
 from eastgate.dialects.cel.problems import CelProblem
-from eastgate.dialects.cel.runtime import CelEvaluationError
+from eastgate.dialects.cel.upstream import CelEvaluationError
 from eastgate.dialects.cel.variables import Variables
 
 __all__ = [

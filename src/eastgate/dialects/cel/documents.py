@@ -19,12 +19,9 @@ from typing import Any, Final, TypeAlias
 from eastgate.basics.caching import SizedCache
 from eastgate.basics.records import dataclass
 from eastgate.dialects.cel import upstream
-from eastgate.dialects.cel.as_go import declarations, rewrite
-from eastgate.dialects.cel.bodies import BODY, REQUEST_BODY_JSON, body_declarations, reading_body
-from eastgate.dialects.cel.cost import MAX_STEPS, _measure, _Size
+from eastgate.dialects.cel.as_go import BODY, REQUEST_BODY_JSON, body_declarations, declarations, reading_body, rewrite
 from eastgate.dialects.cel.expression import _unreadable
-from eastgate.dialects.cel.problems import CelProblem, translate
-from eastgate.dialects.cel.runtime import CelEvaluationError, in_plain_words
+from eastgate.dialects.cel.problems import MAX_STEPS, CelProblem, _measure, _Size, translate
 from eastgate.dialects.cel.syntax import (
     Call,
     CreateList,
@@ -37,6 +34,7 @@ from eastgate.dialects.cel.syntax import (
     _children,
     walk,
 )
+from eastgate.dialects.cel.upstream import CelEvaluationError, in_plain_words
 from eastgate.dialects.cel.variables import Variables
 
 Path: TypeAlias = tuple[str, ...]

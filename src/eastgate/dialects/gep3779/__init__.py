@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 from eastgate.dialects.base import Dialect, Kind, NameUse, reader
 from eastgate.dialects.gep3779 import codes, meaning, shapes
-from eastgate.dialects.gep3779.assemble import layers
+from eastgate.dialects.gep3779.assemble import layers, stance_of
 from eastgate.dialects.gep3779.model import Action, Policy, Tier
 from eastgate.dialects.gep3779.settings import GepSettings
-from eastgate.dialects.gep3779.sidecars import stance_of
-from eastgate.dialects.gep3779.status import conditions
-from eastgate.dialects.gep3779.words import WORDS
+from eastgate.dialects.gep3779.words import WORDS, conditions
 from eastgate.dialects.serving import (
     ACTION,
     AGE,

@@ -11,7 +11,7 @@ from eastgate.dialects.gep3779.validation import level_of
 from eastgate.ir import AccountsOf, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule, any_of
 from eastgate.ir.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
 from eastgate.ir.paths import any_path
-from eastgate.ir.service_accounts import service_account_id
+from eastgate.ir.spiffe import service_account_id
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
 from eastgate.settings import Settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from eastgate.cluster.resources import resource
 from eastgate.dialects.gep3779 import codes, validation, values
-from eastgate.dialects.gep3779.shapes_common import (
+from eastgate.dialects.gep3779.shapes_drafts import (
     ALLOW_OR_DENY,
     ANY_OF_THEM,
     IDENTITIES,
@@ -19,10 +19,11 @@ from eastgate.dialects.gep3779.shapes_common import (
     SPEC_ADVICE,
     SPEC_SPELLINGS,
     TARGETS,
+    V1ALPHA1,
+    V1ALPHA1_ONE_TARGET,
+    X_V1ALPHA1,
     target_refs,
 )
-from eastgate.dialects.gep3779.shapes_v1alpha1 import V1ALPHA1, V1ALPHA1_ONE_TARGET
-from eastgate.dialects.gep3779.shapes_x import X_V1ALPHA1
 from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
 from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings

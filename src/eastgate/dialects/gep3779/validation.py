@@ -12,7 +12,7 @@ from eastgate.dialects.gep3779 import codes
 from eastgate.dialects.sources import TYPE_FITS_MEMBERS, members_of
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Cel, Check, Constraint, constraint, quoted
-from eastgate.reading.manifests.shapes.patterns import DNS_LABEL, any_case, whole
+from eastgate.reading.manifests.shapes.shape import DNS_LABEL, any_case, whole
 from eastgate.settings import MeshMode, Settings
 
 Checking = Check[Settings]

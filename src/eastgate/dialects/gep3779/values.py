@@ -13,11 +13,10 @@ from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
 from eastgate.dialects.gep3779 import codes
 from eastgate.dialects.gep3779.validation import Checking
 from eastgate.ir.paths import path_problem
-from eastgate.ir.service_accounts import service_account_id
-from eastgate.ir.spiffe import spiffe_problem
+from eastgate.ir.spiffe import service_account_id, spiffe_problem
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import constraint, quoted
-from eastgate.reading.manifests.shapes.patterns import (
+from eastgate.reading.manifests.shapes.shape import (
     DNS_LABEL,
     DNS_SUBDOMAIN,
     NOT_COMPARABLE,

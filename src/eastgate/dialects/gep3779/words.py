@@ -4,12 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from eastgate.cluster import World
+from eastgate.cluster.targets import PodsOfService
 from eastgate.dialects import words
+from eastgate.dialects.base import Condition
 from eastgate.dialects.gep3779.model import Policy, Tier
 from eastgate.dialects.gep3779.provenance import PLACEMENTS
-from eastgate.dialects.modes import LayerMode, modes_of_layer
-from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words, describe_rules
+from eastgate.dialects.words import (
+    NO_RULES,
+    NOTHING_SELECTED,
+    DescribedRule,
+    LayerMode,
+    Words,
+    describe_rules,
+    modes_of_layer,
+)
 from eastgate.ir import Layer
+from eastgate.settings import Settings, Sidecars
+
+# The condition that a policy would show: `Accepted`, with Gateway API's reasons for policies.
+
+
+def conditions(policy: Policy, _policies: Sequence[Policy], settings: Settings, world: World) -> list[Condition]:
+    """Return the condition `Accepted`.
+
+    A Service that does not exist is a target not found; a selector that selects nothing now may select later.
+    """
+    services = [target for target in policy.targets if isinstance(target, PodsOfService)]
+    names = [f"{target.namespace}/{target.service}" for target in services]
+    missing = [name for name in names if name not in world.services]
+    undeclared = f"no manifest declares Service {', '.join(missing)}"
+    if missing and len(missing) == len(policy.targets):
+        return [Condition("Accepted", "False", "TargetNotFound", undeclared)]
+    if not any(world.select(target) for target in policy.targets):
+        return [Condition("Accepted", "True", "Accepted", "it is in order, and selects no workload now")]
+    in_force = "it is in force" if settings.sidecars is Sidecars.ASSUMED else "it is valid, and its target exists"
+    message = "it is in audit mode: it is reported and decides nothing" if policy.audit else in_force
+    return [Condition("Accepted", "True", "Accepted", f"{message}; {undeclared}" if missing else message)]
 
 
 def _rules(policy: Policy) -> list[DescribedRule]:

@@ -12,13 +12,12 @@ from eastgate.cluster.installations import INSTALLATIONS
 from eastgate.cluster.pods import INJECTION_ANNOTATIONS
 from eastgate.cluster.unread.locating import content_of, selector_in
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene, Surroundings
-from eastgate.dialects.istio import authentication_codes, codes
+from eastgate.dialects.istio import codes
 from eastgate.dialects.istio.logs import codes as log_codes
 from eastgate.dialects.istio.model import DRY_RUN, GROUP, Action, IstioAuthorizationPolicy, IstioPolicy
 from eastgate.dialects.istio.settings import IstioSettings
-from eastgate.dialects.istio.status import conditions
 from eastgate.dialects.istio.targets import targets_of, widened
-from eastgate.dialects.istio.words import WORDS
+from eastgate.dialects.istio.words import WORDS, conditions
 from eastgate.ir import Attachment, Layer
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
@@ -45,13 +44,15 @@ def _kinds(kind: str, name_use: NameUse) -> Iterator[Kind[IstioPolicy]]:
 
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> IstioPolicy | None:
-    from eastgate.dialects.istio.reading import read  # many folders have no document for it to read
+    from eastgate.dialects.istio.meaning import (
+        read,  # many folders have no document for it to read  # many folders have no document for it to read
+    )
 
     return read(document, root, settings, reporter)
 
 
 def _shapes(kind: str) -> tuple[Record[Settings], ...]:
-    from eastgate.dialects.istio.reading import shape_of
+    from eastgate.dialects.istio.meaning import shape_of
 
     return (shape_of(kind),)
 
@@ -143,7 +144,7 @@ DIALECT: Dialect[IstioPolicy] = Dialect(
     layers=_layers,
     words=WORDS,
     settings=IstioSettings,
-    codes=lambda: (codes, authentication_codes, log_codes),
+    codes=lambda: (codes, codes, log_codes),
     closes=_closes,
     lint=_lint,
     stance=_stance,

@@ -6,39 +6,91 @@ A sidecar has one layer. Where ztunnel serves a workload, it has that of its way
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from eastgate.basics.records import dataclass
-from eastgate.cluster import GATEWAY_NAME_LABEL, Workload
+from eastgate.cluster import GATEWAY_NAME_LABEL, Workload, World
 from eastgate.dialects.base import Scene
-from eastgate.dialects.istio.authentications import PeerAuthentication, RequestAuthentication
-from eastgate.dialects.istio.chains import ChainParts, build_chain
-from eastgate.dialects.istio.derived import DestinationAddress, HttpForms, PlainHttp
+from eastgate.dialects.istio.chains import ChainParts, build_chain, guard_ports
+from eastgate.dialects.istio.derived import DestinationAddress, HttpForms, PlainHttp, narrowed, rewrite_chain
 from eastgate.dialects.istio.lowering import View
-from eastgate.dialects.istio.mesh_callers import MeshCallers
 from eastgate.dialects.istio.mesh_config import MeshConfig, mesh_settings
-from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
-from eastgate.dialects.istio.peer_chains import guard_ports
+from eastgate.dialects.istio.model import (
+    IstioAuthorizationPolicy,
+    IstioPolicy,
+    PeerAuthentication,
+    RequestAuthentication,
+)
 from eastgate.dialects.istio.peer_modes import peer_modes
-from eastgate.dialects.istio.plane_provenance import (
+from eastgate.dialects.istio.planes import (
     WITHOUT_PROXY,
     Direct,
+    ServingPlane,
     WaypointScope,
+    is_gateway_pod,
+    plane_of,
+    refusal_of,
+    unknown_caller,
     unknown_proxy,
     without_proxy,
 )
-from eastgate.dialects.istio.planes import ServingPlane, is_gateway_pod, plane_of, refusal_of
 from eastgate.dialects.istio.provenance import AT_GATEWAY, AT_SIDECAR, AT_WAYPOINT, IstioPlaneReading, Surface
-from eastgate.dialects.istio.rewriting import narrowed, rewrite_chain
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.dialects.istio.token_stages import AtGateway, ByService, seen_at_gateway, token_derivations, token_stages
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod, seen_by
-from eastgate.dialects.istio.ztunnel_layer import addressed_to, through_waypoint, ztunnel_layer
-from eastgate.ir import ALWAYS, Attachment, Chain, Derivation, Is, Layer, OneOf, PolicyRef, Reading, SelectorCase
-from eastgate.ir.attributes import APPLICATION, SNI
+from eastgate.dialects.istio.ztunnel import addressed_to, through_waypoint, ztunnel_layer
+from eastgate.ir import (
+    ALWAYS,
+    Attachment,
+    Chain,
+    Derivation,
+    Is,
+    Known,
+    Layer,
+    OneOf,
+    PolicyRef,
+    ProxyReading,
+    RawRequest,
+    Reading,
+    SelectorCase,
+)
+from eastgate.ir.attributes import APPLICATION, IDENTITY, SNI, SOURCE_WORKLOAD, Attribute
 from eastgate.settings import DataPlane
+
+# Callers outside of the mesh: a pod without a proxy cannot prove who it is.
+
+
+@dataclass(frozen=True, slots=True)
+class MeshCallers:
+    """Derives that a pod without a proxy has no identity. An account, and a caller that is no known pod, keeps its own.
+
+    `data_plane` says which pods have a proxy. `is_one_mesh`: the proxy of the workload is unknown. It has one only if
+    all callers whose proxy is unknown have one. Before a workload with a proxy, such a caller may have none.
+    """
+
+    world: World
+    data_plane: IstioDataPlane
+    is_one_mesh: bool = False
+    depends_on: ClassVar[None] = None  # callers are compared by their identities, whoever has them
+
+    def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:  # noqa: ARG002
+        """Return an absent identity for a pod outside of the mesh."""
+        return {IDENTITY: None} if self._plane(values) is ServingPlane.NONE else {}
+
+    def otherwise(self, values: Mapping[Attribute, Known]) -> tuple[Mapping[Attribute, Known], ProxyReading] | None:
+        """Return an absent identity for a pod that may be outside of the mesh."""
+        if self.is_one_mesh or self._plane(values) is not ServingPlane.UNKNOWN or values.get(IDENTITY) is None:
+            return None
+        return {IDENTITY: None}, unknown_caller()
+
+    def _plane(self, values: Mapping[Attribute, Known]) -> ServingPlane | None:
+        """Return the proxy of the calling pod; None where the caller is no known pod."""
+        key = values.get(SOURCE_WORKLOAD)
+        caller = self.world.workloads.get(key) if isinstance(key, str) else None
+        return None if caller is None else plane_of(caller, self.world, self.data_plane)
+
 
 _HTTP = Is(APPLICATION, OneOf(frozenset({"http"})))
 

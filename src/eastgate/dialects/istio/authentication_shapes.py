@@ -3,15 +3,146 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
-from eastgate.dialects.istio import authentication_codes as codes
-from eastgate.dialects.istio import authentication_validation as demands
-from eastgate.dialects.istio.authentications import MtlsMode
-from eastgate.dialects.istio.shapes_common import SELECTOR, TARGETS, istio_resource
+from eastgate.basics.regexes import regex
+from eastgate.dialects.istio import codes
+from eastgate.dialects.istio.model import MtlsMode
+from eastgate.dialects.istio.shapes import SELECTOR, TARGETS, istio_resource
 from eastgate.dialects.istio.validation import Checking, at_most, one_way_to_choose
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.shapes import Choice, Field, Flag, ListOf, MapOf, Record, Text
+from eastgate.reading.manifests.shapes import Choice, Field, Flag, ListOf, MapOf, Record, Text, quoted
 from eastgate.settings import Settings
+
+if TYPE_CHECKING:
+    from eastgate.reading.strict_json import Json
+
+
+# Demands of Istio's webhook and API definitions on authentications, beyond the types of their fields.
+
+
+_HEADER: Final = regex(r"[-_A-Za-z0-9]+")
+_DURATION: Final = regex(r"(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
+_NANOSECONDS: Final = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}
+_PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+_LAST_PORT: Final = 65535
+
+
+# PeerAuthentication
+
+
+def ports_of_workloads(spec: Node, to: Checking) -> None:
+    """Reject modes of ports where no labels select workloads, and an empty mapping of them."""
+    ports = spec.get("portLevelMtls")
+    if ports is None:
+        return
+    selector = spec.get("selector")
+    labels = selector.get("matchLabels") if selector is not None else None
+    if not dict(ports.items()):
+        to.report(codes.PORT_MODES, "`portLevelMtls` has no port", ports, help="write a port, or remove it")
+    elif labels is None or not dict(labels.items()):
+        message = "a namespace or a mesh has no modes of ports"
+        to.report(codes.PORT_MODES, message, spec.key_span("portLevelMtls"), help="write selector: {matchLabels: {..}}")
+
+
+def named_ports(ports: Node, to: Checking) -> None:
+    """Require numbers of ports as keys."""
+    for key in dict(ports.items()):
+        if not (key.isascii() and key.isdecimal() and 1 <= int(key) <= _LAST_PORT):
+            help_ = f"write a number between 1 and {_LAST_PORT}"
+            to.report(codes.PORT_NUMBER, f"{quoted(key)} is no port", ports.key_span(key), help=help_)
+
+
+# RequestAuthentication
+
+
+def some_text(node: Node, to: Checking) -> None:
+    """Reject an empty text."""
+    if not node.text:
+        to.report(codes.EMPTY_TEXT, "it is empty", node, help="write it, or remove it")
+
+
+def whose_tokens(rule: Node, to: Checking) -> None:
+    """Require an issuer or a URL of keys."""
+    if not any(name in rule for name in ("issuer", "jwksUri", "jwks_uri")):
+        message = "a rule of tokens needs `issuer` or `jwksUri`"
+        to.report(codes.NO_ISSUER, message, rule, help="write issuer: <the `iss` of the tokens>")
+
+
+def one_source_of_keys(rule: Node, to: Checking) -> None:
+    """Reject keys that are given twice."""
+    given = [name for name in ("jwks", "jwksUri", "jwks_uri") if name in rule]
+    if len(given) > 1:
+        message = f"`{given[0]}` and `{given[1]}` cannot stand together"
+        to.report(codes.KEYS, message, rule.key_span(given[1]), help=f"keep `{given[0]}`, or `{given[1]}`")
+
+
+def key_url(node: Node, to: Checking) -> None:
+    """Require a URL with the scheme http or https."""
+    try:
+        url = urlsplit(node.text)
+        valid = url.scheme in ("http", "https") and bool(url.hostname) and (url.port or 1) > 0
+    except ValueError:
+        valid = False
+    if not valid:
+        to.report(codes.KEYS, f"{quoted(node.text)} is no URL of keys", node, help="write https://<host>/<path>")
+
+
+def key_set(node: Node, to: Checking) -> None:
+    """Require the JSON of a key set, or of a key."""
+    if keys_in(node.text) is None:
+        to.report(codes.KEYS, "it is not a JSON Web Key Set", node, help="""write '{"keys": [..]}'""")
+
+
+def keys_in(text: str) -> list[dict[str, Json]] | None:
+    """Return the keys in the text of a key set, or of a single key; None where a reader could see others in it."""
+    from eastgate.reading.strict_json import read_object
+
+    try:
+        content = read_object(text.encode()) if text else {"keys": []}
+    except ValueError:
+        return None
+    entries = content.get("keys", [content])
+    keys = (
+        [key for key in entries if isinstance(key, dict) and isinstance(key.get("kty"), str)]
+        if isinstance(entries, list)
+        else None
+    )
+    return keys if keys is not None and keys == entries else None
+
+
+def private_keys(rule: Node, to: Checking) -> None:
+    """Warn of private keys. The keys themselves are not shown."""
+    jwks = rule.get("jwks")
+    if jwks is not None and any(_PRIVATE & key.keys() for key in keys_in(jwks.text) or ()):
+        message = "the key set contains private keys; only public keys are used"
+        help_ = "leave the private members out, and make new keys"
+        to.report(codes.PRIVATE_KEY, message, rule.key_span("jwks"), help=help_)
+
+
+def claim_header(node: Node, to: Checking) -> None:
+    """Require the name of a header."""
+    if _HEADER.fullmatch(node.text) is None:
+        help_ = "write letters, digits, - and _"
+        to.report(codes.CLAIM_HEADER, f"{quoted(node.text)} is no header for a claim", node, help=help_)
+
+
+def duration(node: Node, to: Checking) -> None:
+    """Require a duration, as Go writes it, of a millisecond or more."""
+    parts = list(_DURATION.finditer(node.text))
+    whole = "".join(part[0] for part in parts) == node.text and parts
+    if not whole or sum(float(part[1]) * _NANOSECONDS[part[3]] for part in parts) < _NANOSECONDS["ms"]:
+        to.report(codes.DURATION, f"{quoted(node.text)} is no timeout", node, help="write 5s")
+
+
+def presence(rule: Node, to: Checking) -> None:
+    """Warn where a token is said to be required, which Istio does not enforce."""
+    node = rule.get("presence")
+    if node is not None and node.value == "REQUIRED":
+        help_ = "allow only `requestPrincipals: ['*']` in an AuthorizationPolicy"
+        to.report(codes.PRESENCE, "requests without a token pass all the same", node, help=help_)
+
 
 _MOST_RULES = 4096
 _MOST_CLAIMS = 64
@@ -35,11 +166,11 @@ PEER_AUTHENTICATION: Record[Settings] = istio_resource(
             "selector": SELECTOR,
             "mtls": Field(_mtls, about="The mode of the workloads. Left out it is inherited: PERMISSIVE, in the end."),
             "portLevelMtls": Field(
-                MapOf(_mtls, "a mapping of ports to modes", demands.named_ports),
+                MapOf(_mtls, "a mapping of ports to modes", named_ports),
                 about="The modes of certain ports of the workloads, which count instead of `mtls`.",
             ),
         },
-        rules=(demands.ports_of_workloads,),
+        rules=(ports_of_workloads,),
         misspelt={"portLevelMTLS": "portLevelMtls", "mTLS": "mtls"},
     ),
     about="Whether workloads of an Istio mesh take plaintext, or mTLS alone.",
@@ -47,31 +178,31 @@ PEER_AUTHENTICATION: Record[Settings] = istio_resource(
 
 
 def _texts(what: str, about: str, whole: Callable[[Node, Checking], None] | None = None) -> Field[Settings]:
-    return Field(ListOf(Text(what, demands.some_text), f"a list: {what} in each entry", whole), about=about)
+    return Field(ListOf(Text(what, some_text), f"a list: {what} in each entry", whole), about=about)
 
 
 _header: Record[Settings] = Record(
     "a header with a token",
     {
-        "name": Field(Text("a name", demands.some_text), required=True, about="The name of the header."),
+        "name": Field(Text("a name", some_text), required=True, about="The name of the header."),
         "prefix": Field(Text("a prefix"), about="The text before the token, with its space."),
     },
 )
 _copied: Record[Settings] = Record(
     "a claim that is copied",
     {
-        "header": Field(Text("a name", demands.claim_header), required=True, about="The header that it is copied to."),
-        "claim": Field(Text("a claim", demands.some_text), required=True, about="The name of the claim."),
+        "header": Field(Text("a name", claim_header), required=True, about="The header that it is copied to."),
+        "claim": Field(Text("a claim", some_text), required=True, about="The name of the claim."),
     },
 )
 _rule: Record[Settings] = Record(
     "a rule of tokens",
     {
-        "issuer": Field(Text("an issuer", demands.some_text), about="The `iss` of the tokens that are accepted."),
+        "issuer": Field(Text("an issuer", some_text), about="The `iss` of the tokens that are accepted."),
         "audiences": _texts("an audience", "Audiences, any of which a token must have. Left out it is any."),
-        "jwks": Field(Text("a key set", demands.key_set), about="The keys of the issuer, as JSON."),
-        "jwksUri": Field(Text("a URL", demands.key_url), about="The URL of the keys of the issuer."),
-        "jwks_uri": Field(Text("a URL", demands.key_url), about="The old name of jwksUri."),
+        "jwks": Field(Text("a key set", key_set), about="The keys of the issuer, as JSON."),
+        "jwksUri": Field(Text("a URL", key_url), about="The URL of the keys of the issuer."),
+        "jwks_uri": Field(Text("a URL", key_url), about="The old name of jwksUri."),
         "fromHeaders": Field(
             ListOf(_header, "a list of headers"),
             about="Headers that hold tokens. Where no location is written, it is `Authorization: Bearer <token>`, or "
@@ -84,7 +215,7 @@ _rule: Record[Settings] = Record(
             ListOf(_copied, "a list of claims"), about="Claims that are handed on in headers."
         ),
         "forwardOriginalToken": Field(Flag(), about="Whether the token is handed on."),
-        "timeout": Field(Text("a duration", demands.duration), about="How long fetching keys may take."),
+        "timeout": Field(Text("a duration", duration), about="How long fetching keys may take."),
         "spaceDelimitedClaims": _texts(
             "a claim",
             "Claims that are split at spaces, as `scope` and `permission` always are.",
@@ -94,7 +225,7 @@ _rule: Record[Settings] = Record(
             Choice(("OPTIONAL", "REQUIRED")), about="It has no effect: requests without a token pass either way."
         ),
     },
-    rules=(demands.whose_tokens, demands.one_source_of_keys, demands.private_keys, demands.presence),
+    rules=(whose_tokens, one_source_of_keys, private_keys, presence),
     misspelt={"jwksURI": "jwksUri", "audience": "audiences", "fromHeader": "fromHeaders"},
 )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar, Final
 
@@ -11,7 +12,7 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.dialects.istio.attributes import LOWERED_AUTHORITY, compared_path, compared_target
 from eastgate.dialects.istio.settings import PathNormalization
-from eastgate.ir import Known, RawRequest
+from eastgate.ir import Chain, Known, Predicate, RawRequest, Rule, SelectorCase, all_of, conjuncts, rewrite_stage
 from eastgate.ir.attributes import (
     APPLICATION,
     AUTHORITY,
@@ -24,6 +25,23 @@ from eastgate.ir.attributes import (
     Attribute,
 )
 from eastgate.ir.paths import merge_slashes, normalize_path
+
+# Chains and selector cases, changed as a whole: for ports with modes of their own, and behind waypoints.
+
+
+def rewrite_chain(chain: Chain, change: Callable[[Predicate], Predicate]) -> Chain:
+    """Return a chain whose rules have other predicates."""
+
+    def rewrite(rule: Rule) -> Rule:
+        return Rule(change(rule.when), rule.origin)
+
+    return replace(chain, stages=tuple(rewrite_stage(stage, rewrite) for stage in chain.stages))
+
+
+def narrowed(cases: Iterable[SelectorCase], when: Predicate) -> tuple[SelectorCase, ...]:
+    """Return cases that hold only where a predicate does, too."""
+    return tuple(replace(case, when=all_of((*conjuncts(when), *conjuncts(case.when)))) for case in cases)
+
 
 _ENCODED_SLASH = regex("%(2f|5c)", re.IGNORECASE)
 _NUL: Final = "%00"

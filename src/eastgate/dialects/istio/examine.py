@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.cluster import World
 from eastgate.dialects.istio import codes
+from eastgate.dialects.istio.lint_codes import NO_PROXY
 from eastgate.dialects.istio.mesh_config import mesh_settings, mesh_sources, says_otherwise
 from eastgate.dialects.istio.model import IstioPolicy
-from eastgate.dialects.istio.plane_lint_codes import NO_PROXY
 from eastgate.dialects.istio.planes import LET_THEM_HAVE_ONE, ServingPlane, plane_of, refusal_of
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
 from eastgate.settings import DataPlane, Settings

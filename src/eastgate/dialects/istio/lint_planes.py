@@ -6,10 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from eastgate.cluster import Workload, World
-from eastgate.dialects.istio import plane_lint_codes as codes
-from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication, RequestAuthentication
+from eastgate.dialects.istio import lint_codes as codes
 from eastgate.dialects.istio.mesh_config import mesh_settings
-from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
+from eastgate.dialects.istio.model import (
+    Action,
+    IstioAuthorizationPolicy,
+    IstioPolicy,
+    MtlsMode,
+    PeerAuthentication,
+    RequestAuthentication,
+)
 from eastgate.dialects.istio.peer_modes import ZtunnelDenial, peer_modes, ztunnel_denials, ztunnel_ties
 from eastgate.dialects.istio.planes import LET_THEM_HAVE_ONE, ServingPlane, plane_of, refusal_of
 from eastgate.dialects.istio.settings import IstioSettings

@@ -6,10 +6,12 @@ field, so that the rule matches more.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.dialects.istio.attributes import (
     LOWERED_AUTHORITY,
     claim_of_key,
@@ -19,28 +21,67 @@ from eastgate.dialects.istio.attributes import (
     metadata_of_key,
 )
 from eastgate.dialects.istio.claims import AUDIENCE, PRESENTER
-from eastgate.dialects.istio.hosts import match_canonical_hosts
 from eastgate.dialects.istio.matching import (
     match_claims,
     match_identities,
     match_namespaces,
     match_networks,
     match_paths,
+    match_pattern,
     match_ports,
     match_request_principals,
     match_service_accounts,
     match_texts,
     match_trust_domains,
 )
-from eastgate.dialects.istio.mesh_config import MeshConfig
+from eastgate.dialects.istio.mesh_config import MeshConfig, expand_trust_domains, replace_trust_domains
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
 from eastgate.dialects.istio.provenance import Surface
-from eastgate.dialects.istio.trust_domains import expand_trust_domains, replace_trust_domains
 from eastgate.dialects.istio.values import is_template
 from eastgate.dialects.istio.written import OPERATION_FIELDS, SOURCE_FIELDS, Fields, IstioRule, Values, WrittenValue
 from eastgate.ir import Not, Predicate, Rule, all_of, any_of, conjuncts
-from eastgate.ir.attributes import ADDRESS, DESTINATION_ADDRESS, FORWARDED_ADDRESS, METHOD, PATH, SNI, TARGET
+from eastgate.ir.addresses import comparable_host
+from eastgate.ir.attributes import (
+    ADDRESS,
+    AUTHORITY,
+    DESTINATION_ADDRESS,
+    FORWARDED_ADDRESS,
+    HOST,
+    METHOD,
+    PATH,
+    SNI,
+    TARGET,
+)
 from eastgate.ir.paths import any_path
+
+# Hosts of a rule as our proxies compare them: without port, letter case and trailing dot.
+
+
+_PORT = regex(r"(?P<host>.*):(?P<port>[0-9]+)")
+
+
+def match_canonical_hosts(texts: Iterable[str]) -> Predicate:
+    """Match ANY of these hosts. One with a port asks for that port as the request names it."""
+    return any_of(map(_host, texts))
+
+
+def _host(text: str) -> Predicate:
+    port = _PORT.fullmatch(text)
+    if text.endswith("*") and ":" in text:  # any port, or any of some
+        return match_pattern(f"{AUTHORITY} is {text}", AUTHORITY, rf"(?i){re.escape(text[:-1].lower())}.*")
+    if port is None:
+        return match_texts(HOST, [_canonical(text)])
+    host = port["host"].lower()
+    name = f".*{re.escape(host[1:])}" if host.startswith("*") else re.escape(host)
+    return match_pattern(f"{AUTHORITY} is {text}", AUTHORITY, rf"(?i){name}\.?:{port['port']}")
+
+
+def _canonical(text: str) -> str:
+    """Return a host in its canonical form; one that begins or ends with a wildcard keeps it."""
+    if text.startswith("*"):
+        return f"*{comparable_host(text[1:])}"
+    return f"{text[:-1].lower()}*" if text.endswith("*") else comparable_host(text)
+
 
 _HTTP_FIELDS = frozenset({"hosts", "methods", "paths", "requestPrincipals"})
 _HTTP_KEYS = ("request.headers", "request.auth.")

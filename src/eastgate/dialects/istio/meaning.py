@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import moment
 from eastgate.cluster.resources import is_audit
+from eastgate.dialects.base import Read, reader
+from eastgate.dialects.istio import authentication_shapes, shapes
 from eastgate.dialects.istio.attributes import attributes_of_field, attributes_of_key
-from eastgate.dialects.istio.model import DRY_RUN, Action, IstioAuthorizationPolicy
+from eastgate.dialects.istio.model import (
+    DRY_RUN,
+    Action,
+    HeaderLocation,
+    IstioAuthorizationPolicy,
+    IstioPolicy,
+    JwtRule,
+    MtlsMode,
+    MtlsPort,
+    PeerAuthentication,
+    RequestAuthentication,
+)
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.targets import read_refs, read_selector, targets_of
 from eastgate.dialects.istio.validation import action_of, is_true
@@ -26,6 +41,7 @@ from eastgate.ir import Origin, PolicyRef
 from eastgate.ir.attributes import Attribute
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Record
 from eastgate.settings import Settings
 
 
@@ -124,3 +140,107 @@ def _parts(entries: Iterable[Fields], fields: Iterable[str]) -> Iterator[tuple[A
         for field in fields:
             if field in entry:
                 yield from ((attribute, entry[field].span) for attribute in attributes_of_field(field))
+
+
+# From checked documents to RequestAuthentications and PeerAuthentications.
+
+
+def peer_authentication(document: Document, root: Node, settings: Settings) -> PeerAuthentication:
+    """Read a PeerAuthentication. A selector in the root namespace selects nothing, as Istio ignores it."""
+    namespace, spec = document.home, root.get("spec")
+    selector, in_root = read_selector(spec), is_in_root(namespace, settings)
+    mtls = spec.get("mtls") if spec is not None else None
+    ports = spec.get("portLevelMtls") if spec is not None else None
+    ignored = in_root and bool(selector.match_labels)
+    return PeerAuthentication(
+        ref=PolicyRef(document.kind, namespace, document.name, document.group),
+        span=document.span,
+        targets=() if ignored else targets_of(namespace, selector, in_root=in_root, gateways=False),
+        audit=is_audit(root),
+        selector=selector,
+        has_selector=spec is not None and "selector" in spec,
+        in_root=in_root,
+        created=created_at(root),
+        mode=_mode(mtls),
+        mode_span=mtls.span if mtls is not None else document.span,
+        ports=tuple(MtlsPort(int(port), _mode(node), node.span) for port, node in ports.items()) if ports else (),
+    )
+
+
+def _mode(mtls: Node | None) -> MtlsMode:
+    mode = mtls.get("mode") if mtls is not None else None
+    return MtlsMode(mode.text) if mode is not None else MtlsMode.UNSET
+
+
+def request_authentication(document: Document, root: Node, settings: Settings) -> RequestAuthentication:
+    """Read a RequestAuthentication. One without rules accepts no token, and refuses none."""
+    namespace, spec = document.home, root.get("spec")
+    selector, refs, in_root = read_selector(spec), read_refs(spec), is_in_root(namespace, settings)
+    rules = spec.get("jwtRules") if spec is not None else None
+    return RequestAuthentication(
+        ref=PolicyRef(document.kind, namespace, document.name, document.group),
+        span=document.span,
+        targets=targets_of(namespace, selector, refs, in_root=in_root),
+        audit=is_audit(root),
+        selector=selector,
+        has_selector=spec is not None and "selector" in spec,
+        refs=refs,
+        in_root=in_root,
+        created=created_at(root),
+        rules=tuple(_jwt_rule(node) for node in rules or ()),
+    )
+
+
+def _jwt_rule(node: Node) -> JwtRule:
+    return JwtRule(
+        span=node.span,
+        issuer=_text(node, "issuer"),
+        audiences=frozenset(_strings(node, "audiences")),
+        jwks=_text(node, "jwks"),
+        jwks_uri=_text(node, "jwksUri") or _text(node, "jwks_uri"),
+        headers=tuple(
+            HeaderLocation(each["name"].text.lower(), _text(each, "prefix") or "")
+            for each in node.get("fromHeaders") or ()
+        ),
+        params=_strings(node, "fromParams"),
+        cookies=_strings(node, "fromCookies"),
+        space_delimited=frozenset(_strings(node, "spaceDelimitedClaims")),
+        forwards="forwardOriginalToken" in node and node["forwardOriginalToken"].value is True,
+    )
+
+
+def _text(node: Node, name: str) -> str | None:
+    value = node.get(name)
+    return value.text or None if value is not None else None
+
+
+def _strings(node: Node, name: str) -> tuple[str, ...]:
+    return tuple(each.text for each in node.get(name) or ())
+
+
+# Istio's policies, read: each checked against its shape, and given its meaning.
+
+
+_FORMS: dict[str, tuple[Record[Settings], Callable[[Document, Node, Settings], IstioPolicy]]] = {
+    "AuthorizationPolicy": (shapes.AUTHORIZATION_POLICY, authorization_policy),
+    "PeerAuthentication": (authentication_shapes.PEER_AUTHENTICATION, peer_authentication),
+    "RequestAuthentication": (
+        authentication_shapes.REQUEST_AUTHENTICATION,
+        request_authentication,
+    ),
+}
+
+
+def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> IstioPolicy | None:
+    """Return the policy that a document describes, where nothing is wrong with it."""
+    return _reader(document.kind)(document, root, settings, reporter)
+
+
+def shape_of(kind: str) -> Record[Settings]:
+    """Return the shape of a kind."""
+    return _FORMS[kind][0]
+
+
+@cache
+def _reader(kind: str) -> Read[IstioPolicy]:
+    return reader(*_FORMS[kind])

@@ -7,19 +7,134 @@ count together; what two of them say differently is an error. A setting that is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Final
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
-from eastgate.cluster import ConfigMap, World
-from eastgate.dialects.istio.providers import Provider, read_providers
+from eastgate.basics.regexes import regex
+from eastgate.cluster import ConfigMap, World, dns_label_problem
 from eastgate.dialects.istio.settings import IstioSettings, PathNormalization
+from eastgate.ir import AuthorizerName, ExternalAuthorizer, ExternalProtocol
 from eastgate.ir.spiffe import trust_domain_problem
 from eastgate.reading.manifests import read_nodes_text
 from eastgate.settings import Settings
+
+# Extension providers: the external authorizers that CUSTOM policies name, as the MeshConfig declares them.
+
+
+_KINDS: Final = {"envoyExtAuthzGrpc": ExternalProtocol.GRPC, "envoyExtAuthzHttp": ExternalProtocol.HTTP}
+_HEADER_LISTS: Final = (
+    "includeRequestHeadersInCheck",
+    "includeHeadersInCheck",
+    "headersToDownstreamOnDeny",
+    "headersToDownstreamOnAllow",
+    "headersToUpstreamOnAllow",
+)
+_SERVICE = regex(r"(?P<service>[a-z0-9-]+)\.(?P<namespace>[a-z0-9-]+)\.svc(?:\..+)?")
+_HOST = regex(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
+_STATUS = regex("[1-5][0-9]{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An external authorizer by its name in the mesh. `authorizer` is the name under which answers are given."""
+
+    name: str
+    protocol: ExternalProtocol
+    authorizer: str
+    host: str
+    fail_open: bool = False
+
+
+def read_providers(written: object) -> Iterator[Provider]:
+    """Yield the providers that can be asked. One with errors, or with the name of another, is none."""
+    entries = [entry for entry in written if isinstance(entry, dict)] if isinstance(written, list) else []
+    names = Counter(entry.get("name") for entry in entries if isinstance(entry.get("name"), str))
+    for entry in entries:
+        name = entry.get("name")
+        kinds = [kind for kind in _KINDS if isinstance(entry.get(kind), dict)]
+        if isinstance(name, str) and names[name] == 1 and dns_label_problem(name) is None and len(kinds) == 1:
+            provider = _provider(name, _KINDS[kinds[0]], entry[kinds[0]])
+            if provider is not None:
+                yield provider
+
+
+def _provider(name: str, protocol: ExternalProtocol, content: Mapping[str, object]) -> Provider | None:
+    service, port = content.get("service"), _number(content.get("port"))
+    if not isinstance(service, str) or port is None or not 1 <= port <= 65535:
+        return None
+    _, _, host = service.rpartition("/")
+    prefix, fail_open = content.get("pathPrefix") or "/", content.get("failOpen") or False
+    status = str(content.get("statusOnError") or "403")
+    if not _HOST.fullmatch(host) or not str(prefix).startswith("/") or not isinstance(fail_open, bool):
+        return None
+    if not _STATUS.fullmatch(status) or any("*" in _list(content, field) for field in _HEADER_LISTS):
+        return None
+    return Provider(name, protocol, _authorizer(host, port, protocol, str(prefix)), host, fail_open)
+
+
+def _number(value: object) -> int | None:
+    """Return a number, which protobuf lets people write as a string, too."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _list(content: Mapping[str, object], field: str) -> list[object]:
+    value = content.get(field)
+    return value if isinstance(value, list) else []
+
+
+def _authorizer(host: str, port: int, protocol: ExternalProtocol, prefix: str) -> str:
+    """Return the name of an authorizer: a Service of the cluster that can be asked, or else a host and its port."""
+    service = _SERVICE.fullmatch(host)
+    if service is None:
+        return f"{host}:{port}"
+    path = prefix if protocol is ExternalProtocol.HTTP and prefix != "/" else ""
+    return AuthorizerName(ExternalAuthorizer(service["namespace"], service["service"], port, protocol, path))
+
+
+# Trust domain aliases: a principal of one trust domain of the mesh means that of all of them.
+
+
+_POINTER: Final = "cluster.local"  # stands for the trust domains of the mesh, whatever they are
+_SEGMENTS: Final = 5  # of <trust domain>/ns/<namespace>/sa/<name>
+
+
+def replace_trust_domains(principals: Iterable[str], bundle: Sequence[str]) -> list[str]:
+    """Return the principals that these stand for, with the trust domain of the mesh and its aliases."""
+    return [each for principal in principals for each in _replaced(principal, bundle)]
+
+
+def _replaced(principal: str, bundle: Sequence[str]) -> Iterator[str]:
+    domain, _, rest = principal.partition("/")
+    is_enforced = principal.count("/") == _SEGMENTS - 1 and domain != "*"
+    if not is_enforced or not (domain == _POINTER or any(_fits(each, domain) for each in bundle)):
+        yield principal
+        return
+    yield from dict.fromkeys(principal if _is_suffix(each, domain) else f"{each}/{rest}" for each in bundle)
+
+
+def _fits(domain: str, pattern: str) -> bool:
+    return domain == pattern or pattern == "*" or _is_suffix(domain, pattern) or _is_prefix(domain, pattern)
+
+
+def _is_suffix(domain: str, pattern: str) -> bool:
+    return pattern.startswith("*") and domain.endswith(pattern[1:])
+
+
+def _is_prefix(domain: str, pattern: str) -> bool:
+    return pattern.endswith("*") and domain.startswith(pattern[:-1])
+
+
+def expand_trust_domains(domains: Iterable[str], bundle: Sequence[str]) -> list[str]:
+    """Return trust domains, with all of the mesh for each that is one of them."""
+    return list(dict.fromkeys(each for domain in domains for each in (bundle if domain in bundle else (domain,))))
+
 
 CONFIG_MAP: Final = "istio"
 _KEY: Final = "mesh"

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
-from eastgate.dialects.istio.authentications import MtlsMode, PeerAuthentication
+from eastgate.dialects.istio.model import MtlsMode, PeerAuthentication
 from eastgate.ir import And, Is, Not, OneOf, Predicate, Present
 from eastgate.ir.attributes import IDENTITY, PORT
 

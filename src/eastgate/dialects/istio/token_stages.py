@@ -7,8 +7,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from eastgate.basics.records import dataclass
-from eastgate.dialects.istio.authentications import RequestAuthentication
 from eastgate.dialects.istio.claims import NoClaims, is_claim
+from eastgate.dialects.istio.model import RequestAuthentication
 from eastgate.dialects.istio.provenance import StageName, TokenDemand
 from eastgate.dialects.istio.tokens import TokenDerivation, TokenProblem, refusal_value
 from eastgate.ir import (

@@ -2,27 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from eastgate.cluster import GATEWAY_GROUP
-from eastgate.dialects.istio.authentication_words import describe_modes, describe_tokens
-from eastgate.dialects.istio.authentications import PeerAuthentication, RequestAuthentication
-from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, IstioPolicy
+from eastgate.cluster import GATEWAY_GROUP, GatewayNamed, GatewaysMatching, World
+from eastgate.cluster.points import NamedPoint
+from eastgate.dialects.base import Condition
+from eastgate.dialects.istio.model import (
+    Action,
+    IstioAuthorizationPolicy,
+    IstioPolicy,
+    JwtRule,
+    PeerAuthentication,
+    RequestAuthentication,
+)
 from eastgate.dialects.istio.provenance import AT_WAYPOINT, AT_ZTUNNEL, Surface
 from eastgate.dialects.istio.settings import PathNormalization
 from eastgate.dialects.istio.targets import target_of
-from eastgate.dialects.modes import LayerMode, modes_of_layer
 from eastgate.dialects.words import (
     NO_ACTION,
     NO_RULES,
     NOTHING_SELECTED,
     DescribedRule,
     DescribedTarget,
+    LayerMode,
     Words,
     describe_rules,
+    modes_of_layer,
 )
 from eastgate.ir import Layer, Rule
 from eastgate.settings import Settings
+
+# The conditions that a policy would show: whether something that it is about exists.
+
+
+def conditions(
+    policy: IstioPolicy, _policies: Sequence[IstioPolicy], _settings: Settings, world: World
+) -> list[Condition]:
+    """Return the condition `Accepted`: a Gateway or Service that does not exist is a target not found."""
+    missing = [
+        f"{ref.kind} {policy.namespace}/{ref.name}"
+        for ref in policy.refs
+        if not _exists(policy, ref.kind, ref.name, world)
+    ]
+    undeclared = f"no manifest declares {', '.join(missing)}"
+    if missing and len(missing) == len(policy.refs):
+        return [Condition("Accepted", "False", "TargetNotFound", undeclared)]
+    if not any(_selects(target, world) for target in policy.targets):
+        return [Condition("Accepted", "True", "Accepted", "it is in order, and selects no workload now")]
+    message = (
+        "it is a dry run, or in audit mode: it is reported and decides nothing" if policy.audit else "it is in force"
+    )
+    return [Condition("Accepted", "True", "Accepted", f"{message}; {undeclared}" if missing else message)]
+
+
+def _exists(policy: IstioPolicy, kind: str, name: str, world: World) -> bool:
+    key = f"{policy.namespace}/{name}"
+    match kind:
+        case "Gateway":
+            return key in world.gateways
+        case "Service":
+            return key in world.services
+        case _:
+            return True  # nobody reads these
+
+
+def _selects(target: object, world: World) -> bool:
+    match target:
+        case GatewaysMatching():
+            return bool(world.select_gateways(target))
+        case GatewayNamed(namespace, name):
+            return f"{namespace}/{name}" in world.gateways
+        case _:
+            return isinstance(target, NamedPoint) or bool(world.select(target))  # type: ignore[arg-type]
+
+
+# Descriptions of RequestAuthentications and PeerAuthentications.
+
+
+def describe_modes(policy: PeerAuthentication) -> Iterator[DescribedRule]:
+    """Describe the modes of mTLS: that of the workloads, and those of ports."""
+    yield DescribedRule("MTLS", (f"mode {policy.mode}",), None, policy.mode_span)
+    for each in policy.ports:
+        yield DescribedRule("MTLS", (f"port {each.port}: mode {each.mode}",), None, each.span)
+
+
+def describe_tokens(policy: RequestAuthentication) -> Iterator[DescribedRule]:
+    """Describe the tokens that are accepted."""
+    for rule in policy.rules:
+        yield DescribedRule("VERIFY", tuple(_asks(rule)), None, rule.span)
+
+
+def _asks(rule: JwtRule) -> Iterator[str]:
+    yield f"issuer {rule.issuer}" if rule.issuer is not None else f"any issuer with the keys of {rule.jwks_uri}"
+    if rule.audiences:
+        yield f"audience {' or '.join(sorted(rule.audiences))}"
+    headers = [f"header {each.name}" + (f" after {each.prefix!r}" if each.prefix else "") for each in rule.headers]
+    locations = [
+        *headers,
+        *(f"parameter {name}" for name in rule.params),
+        *(f"cookie {name}" for name in rule.cookies),
+    ]
+    if locations:
+        yield f"in {' or '.join(locations)}"
 
 
 def rules_as_written(policy: IstioPolicy) -> tuple[Rule, ...]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.nulls import drop_nulls
+from eastgate.reading.manifests.node import Node, drop_nulls
 
 _BY_NAME: Final = frozenset(
     {

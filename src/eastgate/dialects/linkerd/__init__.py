@@ -11,12 +11,11 @@ from eastgate.cluster import Everything, PodsMatching, Target
 from eastgate.cluster.unread.locating import content_of, selector_in
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene, Surroundings
 from eastgate.dialects.linkerd import codes
-from eastgate.dialects.linkerd.gateway_routes import inspect
 from eastgate.dialects.linkerd.model import GROUP, LinkerdResource
+from eastgate.dialects.linkerd.routes import inspect
 from eastgate.dialects.linkerd.settings import LinkerdSettings
 from eastgate.dialects.linkerd.stance import POD_ANNOTATIONS, enforce, enforce_stance, stance_of
-from eastgate.dialects.linkerd.status import conditions, parents
-from eastgate.dialects.linkerd.words import WORDS
+from eastgate.dialects.linkerd.words import WORDS, conditions, parents
 from eastgate.dialects.serving import Status
 from eastgate.ir import Attachment, Layer
 from eastgate.reading.manifests import Document
@@ -56,13 +55,15 @@ def _kinds(kind: str, versions: tuple[str, ...], **more: Unpack[_Traits]) -> Ite
 
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> LinkerdResource | None:
-    from eastgate.dialects.linkerd.reading import read  # many folders have no document for it to read
+    from eastgate.dialects.linkerd.meaning import (
+        read,  # many folders have no document for it to read  # many folders have no document for it to read
+    )
 
     return read(document, root, settings, reporter)
 
 
 def _shapes(kind: str, version: str) -> tuple[Record[Settings], ...]:
-    from eastgate.dialects.linkerd.reading import shape_of
+    from eastgate.dialects.linkerd.meaning import shape_of
 
     return (shape_of(kind, version),)
 

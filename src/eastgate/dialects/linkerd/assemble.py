@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from eastgate.basics.records import dataclass
 from eastgate.dialects.base import Scene
-from eastgate.dialects.linkerd import clients
+from eastgate.dialects.linkerd import authorizations
 from eastgate.dialects.linkerd.authorizations import Authorizations
 from eastgate.dialects.linkerd.model import HttpRoute, InboundRoute, LinkerdResource, Protocol, Server
 from eastgate.dialects.linkerd.provenance import (
@@ -183,7 +183,7 @@ class _Inbound:
         if probe:
             rules.append(self._probe_rule())
         if self.stance.itself and not any(rule.when == ALWAYS for rule in rules):
-            rules.append(Rule(clients.in_networks(self.stance.itself), _LOCALHOST))
+            rules.append(Rule(authorizations.in_networks(self.stance.itself), _LOCALHOST))
         observed = [
             *self.authorizations.on_route(route, audit=True),
             *self._server_rules(port.server, audit=True),
@@ -210,14 +210,14 @@ class _Inbound:
             yield from self.authorizations.on_server(server, audit=audit)
 
     def _access_rules(self, server: Server) -> Iterator[Rule]:
-        client = clients.default_client(server.access, self.stance.cluster)
+        client = authorizations.default_client(server.access, self.stance.cluster)
         if client is not None:
             yield Rule(client, Origin(server.ref, 0, server.access_span, derived=AccessPolicy(server.access)))
 
     def _default_rules(self, port: _Port) -> list[Rule]:
         default = self.stance.default
         policy = _WITH_IDENTITY.get(default.policy, default.policy) if port.identity_required else default.policy
-        client = clients.default_client(policy, self.stance.cluster)
+        client = authorizations.default_client(policy, self.stance.cluster)
         derived = DefaultPolicy(policy, default.source)
         return [] if client is None else [Rule(client, Origin(None, 0, default.span, derived=derived))]
 
@@ -226,7 +226,7 @@ class _Inbound:
         return self.settings.section(LinkerdSettings).linkerd_probe_networks
 
     def _probe_rule(self) -> Rule:
-        when = clients.in_networks(self._probe_networks)
+        when = authorizations.in_networks(self._probe_networks)
         return Rule(when, Origin(None, 0, derived=ProbeRoute()))
 
 

@@ -7,14 +7,13 @@ from functools import partial
 
 from eastgate.cluster import Workload, World
 from eastgate.dialects.linkerd import lint_codes as codes
-from eastgate.dialects.linkerd.injected import injected_ports, ports_named
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, Server, ServerAuthorization
 from eastgate.dialects.linkerd.provenance import INBOUND
+from eastgate.dialects.linkerd.stance import injected_ports, ports_named
 from eastgate.dialects.linting import Context, Finding, Group, enumerated, locating
 from eastgate.dialects.linting.codes import CONTRADICTION, NO_SUCH_TARGET
-from eastgate.dialects.linting.nearest import nearest_name
-from eastgate.dialects.linting.ports import unexposed_ports
-from eastgate.dialects.linting.targets import missing_target, target_span
+from eastgate.dialects.linting.context import unexposed_ports
+from eastgate.dialects.linting.locating import missing_target, nearest_name, target_span
 from eastgate.ir import Layer, PolicyRef
 
 

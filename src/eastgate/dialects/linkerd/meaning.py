@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import (
     ExternalsMatching,
     Operator,
@@ -9,33 +14,43 @@ from eastgate.cluster import (
     PodsMatching,
     PodsOfAccount,
     PodsOwnedBy,
+    RouteMatch,
+    RouteRule,
     Selector,
     Target,
     moment,
 )
-from eastgate.cluster import (
-    Requirement as LabelRequirement,
-)
+from eastgate.cluster import Requirement as LabelRequirement
+from eastgate.cluster.read_filters import FILTERS
+from eastgate.cluster.read_gateways import PARENTS
+from eastgate.cluster.read_routes import matches
 from eastgate.cluster.resources import is_audit, selector_of
-from eastgate.dialects.linkerd import clients
+from eastgate.cluster.shapes import TEXTS, each, record
+from eastgate.dialects.base import Read, reader
+from eastgate.dialects.linkerd import authorizations, route_shapes, shapes
 from eastgate.dialects.linkerd.model import (
     GROUP,
     AuthorizationPolicy,
     ClientRequirement,
+    HttpRoute,
+    InboundRoute,
+    LinkerdResource,
     MeshTLSAuthentication,
     NetworkAuthentication,
     Protocol,
     Server,
     ServerAuthorization,
     TargetRef,
+    canonical_kind,
 )
-from eastgate.dialects.linkerd.refs import canonical_kind
 from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.dialects.linkerd.values import network_of
 from eastgate.ir import ALWAYS, NEVER, Is, Origin, PolicyRef, Predicate, Present, Rule, all_of, any_of
 from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Field, Record
+from eastgate.reading.manifests.shapes.reading import reader as object_reader
 from eastgate.settings import Settings
 
 
@@ -108,7 +123,9 @@ def server_authorization(document: Document, root: Node, settings: Settings) -> 
     who = _client(client, ref.namespace or "", settings)
     anywhere = networks is None or not list(networks)
     where = (
-        clients.in_networks(clients.cluster_networks(settings)) if networks is None or anywhere else _networks(networks)
+        authorizations.in_networks(authorizations.cluster_networks(settings))
+        if networks is None or anywhere
+        else _networks(networks)
     )
     looked_at = ((ADDRESS, networks), (MESH_NAME, client.get("meshTLS")))
     parts = tuple((attribute, node.span) for attribute, node in looked_at if node is not None)
@@ -133,7 +150,7 @@ def _client(client: Node, namespace: str, settings: Settings) -> Predicate:
     if anybody is not None and anybody.value is True:
         return Is(MESH_NAME, Present())
     accounts = [_account(account, namespace, settings) for account in mesh.get("serviceAccounts") or ()]
-    return clients.with_identities([*(identity.text for identity in mesh.get("identities") or ()), *accounts])
+    return authorizations.with_identities([*(identity.text for identity in mesh.get("identities") or ()), *accounts])
 
 
 def _account(account: Node, own_namespace: str, settings: Settings) -> str:
@@ -180,7 +197,7 @@ def _requirement(ref: Node, own_namespace: str, settings: Settings) -> ClientReq
     namespace = where.text if (where := ref.get("namespace")) is not None else own_namespace
     if kind == "ServiceAccount":
         name = settings.mesh_name(namespace, ref["name"].text)
-        return ClientRequirement(ref.span, MESH_NAME, clients.with_identities([name]))
+        return ClientRequirement(ref.span, MESH_NAME, authorizations.with_identities([name]))
     attribute: Attribute = MESH_NAME if kind == "MeshTLSAuthentication" else ADDRESS
     return ClientRequirement(ref.span, attribute, PolicyRef(kind, namespace, ref["name"].text, GROUP))
 
@@ -197,7 +214,7 @@ def mesh_tls_authentication(document: Document, root: Node, settings: Settings) 
     else:
         identities = [_identity(entry, ref.namespace or "", settings) for entry in refs]
     return MeshTLSAuthentication(
-        ref=ref, span=document.span, who=clients.with_identities(identities), who_span=entries.span
+        ref=ref, span=document.span, who=authorizations.with_identities(identities), who_span=entries.span
     )
 
 
@@ -223,7 +240,71 @@ def _networks(networks: Node) -> Predicate:
         if (network := network_of(entry["cidr"])) is not None
     ]
     plain = tuple(network for network, exceptions in entries if not exceptions)
-    if clients.in_networks(plain) == ALWAYS:
+    if authorizations.in_networks(plain) == ALWAYS:
         return ALWAYS
-    parts = [clients.in_networks(plain)] if plain else []
-    return any_of(parts + [clients.in_network_except(network, excepted) for network, excepted in entries if excepted])
+    parts = [authorizations.in_networks(plain)] if plain else []
+    return any_of(
+        parts + [authorizations.in_network_except(network, excepted) for network, excepted in entries if excepted]
+    )
+
+
+# Read a checked HTTPRoute into the model.
+
+
+_MATCHES = each(matches(), make=RouteMatch, together=lambda some: some or (RouteMatch(),))
+_RULES = each({"matches": _MATCHES, "filters": FILTERS}, make=RouteRule)
+_SPEC = record({"parentRefs": Field(PARENTS, into="parents"), "hostnames": TEXTS, "rules": _RULES})
+_read_spec = object_reader(_SPEC, checked=False)
+
+
+def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute:
+    """Read Linkerd's own HTTPRoute; its parts are read as those of Gateway API's, but all headers of one name count."""
+    ref = ref_of(document)
+    namespace = ref.namespace or ""
+    spec: dict[str, Any] = {"parents": (), "rules": (RouteRule(),), **_read_spec(root["spec"].plain(), namespace)}
+    return HttpRoute(
+        ref=ref,
+        span=document.span,
+        targets=everywhere_in(namespace),
+        route=InboundRoute(
+            group=GROUP,
+            kind="HTTPRoute",
+            namespace=namespace,
+            name=document.name,
+            created=created(root),
+            **spec,
+        ),
+    )
+
+
+# Linkerd's resources, read: each checked against its shape, and given its meaning.
+
+
+# Versions of a kind have one shape, or each their own.
+_Shape = Record[Settings] | Callable[[str], Record[Settings]]
+_FORMS: dict[str, tuple[_Shape, Callable[[Document, Node, Settings], LinkerdResource]]] = {
+    "Server": (shapes.server, server),
+    "ServerAuthorization": (shapes.SERVER_AUTHORIZATION, server_authorization),
+    "AuthorizationPolicy": (shapes.AUTHORIZATION_POLICY, authorization_policy),
+    "MeshTLSAuthentication": (shapes.MESH_TLS_AUTHENTICATION, mesh_tls_authentication),
+    "NetworkAuthentication": (shapes.NETWORK_AUTHENTICATION, network_authentication),
+    "HTTPRoute": (route_shapes.HTTP_ROUTE, http_route),
+}
+
+
+def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> LinkerdResource | None:
+    """Return the resource that a document describes, where nothing is wrong with it."""
+    return _reader(document.kind, document.version)(document, root, settings, reporter)
+
+
+@cache
+def shape_of(kind: str, version: str) -> Record[Settings]:
+    """Return the shape of a kind in a version."""
+    shape, _ = _FORMS[kind]
+    return shape if isinstance(shape, Record) else shape(version)
+
+
+@cache
+def _reader(kind: str, version: str) -> Read[LinkerdResource]:
+    _, mean = _FORMS[kind]
+    return reader(shape_of(kind, version), mean)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from eastgate.basics.diagnostics import Code, did_you_mean
 from eastgate.cluster.resources import MODE
 from eastgate.dialects.linkerd import codes
-from eastgate.dialects.linkerd.refs import (
+from eastgate.dialects.linkerd.model import (
     AUTHENTICATIONS,
     IDENTITIES,
     TARGETS,

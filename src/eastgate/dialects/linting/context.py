@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Protocol, TypeAlias
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload, World
+from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.question import Question
 from eastgate.dialects.base import Policy
+from eastgate.dialects.linting import codes
 from eastgate.dialects.linting.findings import Finding
+from eastgate.dialects.linting.locating import list_some
 from eastgate.ir import Attachment, Chain, Layer, PolicyRef, Predicate, Request, Rule
+from eastgate.ir.labels import Operator, Selector
 from eastgate.settings import Settings
 
 
@@ -152,3 +157,129 @@ def enumerated(names: Sequence[str], most: int = 3) -> str:
     """List the first few names, and how many more there are."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+# Ports of policies that none of their workloads exposes.
+
+
+def unexposed_ports(
+    policy: Policy,
+    ports: Sequence[tuple[int | str, Callable[[], Span | None]]],
+    workloads: Workloads,
+    also: Callable[[Workload], Collection[int | str]] = lambda _workload: (),
+) -> Iterator[Finding]:
+    """Report each port, by number or name, that no workload of a policy declares.
+
+    Every port comes with a function that finds its text. `also` returns the ports that a workload exposes beside those
+    that it declares.
+    """
+    keys = workloads.workloads_of.get(policy.ref, []) if ports else []
+    selected = [workloads.workload(key) for key in keys]
+    if not selected or any(not workload.ports for workload in selected):
+        return  # a workload that declares no ports may listen on any
+    declared = [port for workload in selected for port in (*workload.ports, *workload.init_ports)]
+    numbers = {port.number for port in declared}
+    names = {port.name for port in declared if port.name}
+    exposed = {*numbers, *names, *(port for workload in selected for port in also(workload))}
+    for port, find_span in ports:
+        if port not in exposed:
+            message = f"{policy.ref} is about port {port}, which {_name_with_verb(selected)} not expose"
+            suggestions = {str(number) for number in numbers}
+            help_ = f"write one of {list_some(suggestions | (names if isinstance(port, str) else set()))}"
+            mapped = _service_port(port, selected, workloads)
+            if mapped is not None:
+                help_ = f"{port} is the port of Service {mapped[0]}; write that of its pods, {mapped[1]}"
+            yield Finding(codes.PORT_NOT_EXPOSED, message, find_span(), help_, (str(policy.ref), *keys[:3]))
+
+
+def _name_with_verb(selected: list[Workload]) -> str:
+    return f"{enumerated([workload.key for workload in selected])} {'does' if len(selected) == 1 else 'do'}"
+
+
+def _service_port(port: int | str, selected: list[Workload], workloads: Workloads) -> tuple[str, int] | None:
+    """Find the Service that has this port, where its pods have another."""
+    for workload in selected[:20]:
+        for key in workloads.world.services_of(workload.key):
+            service = workloads.world.services[key]
+            targets = workloads.world.target_ports(service, port, workload) if isinstance(port, int) else ()
+            if targets:
+                return key, targets[0]
+    return None
+
+
+# Pods and namespaces of the cluster itself, which are in no application's manifests: DNS, ingress, metrics, logs.
+
+
+_NAMESPACES: Final = frozenset(
+    [
+        "calico-system",
+        "cert-manager",
+        "gmp-system",
+        "ingress-nginx",
+        "istio-system",
+        "kube-node-lease",
+        "kube-public",
+        "kube-system",
+        "linkerd",
+        "monitoring",
+        "nginx-ingress",
+        "observability",
+        "openshift-dns",
+        "openshift-ingress",
+        "openshift-monitoring",
+        "prometheus",
+        "tigera-operator",
+        "traefik",
+    ]
+)
+_PODS: Final = frozenset(
+    [
+        "alertmanager",
+        "cert-manager",
+        "coredns",
+        "datadog",
+        "datadog-agent",
+        "dns-default",
+        "egressgateway",
+        "external-dns",
+        "fluent-bit",
+        "fluentd",
+        "grafana",
+        "ingress-nginx",
+        "ingressgateway",
+        "istio-egressgateway",
+        "istio-ingressgateway",
+        "istiod",
+        "jaeger",
+        "kube-apiserver",
+        "kube-dns",
+        "kube-state-metrics",
+        "loki",
+        "metrics-server",
+        "nginx-ingress",
+        "node-exporter",
+        "node-local-dns",
+        "nodelocaldns",
+        "opentelemetry-collector",
+        "otel-collector",
+        "prometheus",
+        "promtail",
+        "traefik",
+        "vector",
+    ]
+)
+
+
+def selects_system_namespace(namespaces: Selector) -> bool:
+    """Return whether a selector names a namespace of the cluster itself."""
+    return any(key == NAME_LABEL and value in _NAMESPACES for key, value in _asked(namespaces))
+
+
+def selects_system_pods(pods: Selector) -> bool:
+    """Return whether a selector asks for a label that pods of the cluster itself have."""
+    return any(value in _PODS for _, value in _asked(pods))
+
+
+def _asked(selector: Selector) -> list[tuple[str, str]]:
+    listed = (each for each in selector.expressions if each.operator is Operator.IN)
+    return [*selector.equalities, *((each.key, value) for each in listed for value in each.values)]

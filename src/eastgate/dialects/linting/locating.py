@@ -6,16 +6,72 @@ read again when a finding underlines a word of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 
 from eastgate.basics.caching import SizedCache
-from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics import Reporter, did_you_mean
 from eastgate.basics.diagnostics.spans import SourceText, Span
+from eastgate.dialects.base import Policy
+from eastgate.dialects.linting import codes
+from eastgate.dialects.linting.findings import Finding
 from eastgate.reading.manifests.document import Stretch
 from eastgate.reading.manifests.json.nodes import read_json_nodes
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.text import DecodedText
+
+# Guess which name was meant, among thousands too: the comparison is slow, so only likely names are compared.
+
+
+_MOST = 300
+
+
+def nearest_name(word: str, names: Collection[str]) -> str | None:
+    """Return the name that was most likely meant."""
+    likely = sorted(names)
+    if len(likely) > _MOST:
+        likely = [name for name in likely if abs(len(name) - len(word)) <= 2 and _is_alike(name, word)][:_MOST]
+    close = did_you_mean(word, likely)
+    if close is None and len(word) > 2:  # in a short name one letter makes another name
+        close = next((name for name in likely if len(name) > 2 and _distance(word, name) == 1), None)
+    return close
+
+
+def _is_alike(name: str, word: str) -> bool:
+    return name[:2] == word[:2] or name[-2:] == word[-2:]
+
+
+def corrected_name(word: str, names: Collection[str]) -> str | None:
+    """Return the name that a word misspells by a letter or two; `web-2` does not misspell `web-1`."""
+    close = nearest_name(word, names)
+    if close is None or min(len(word), len(close)) < 4 or _letters(word) == _letters(close):
+        return None
+    return close if _distance(word.casefold(), close.casefold()) <= (1 if len(close) < 6 else 2) else None
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name if not letter.isdigit())
+
+
+def _distance(word: str, other: str) -> int:
+    """Count the letters that must be changed, added, removed, or swapped with the next."""
+    rows = [list(range(len(other) + 1))]
+    for i, letter in enumerate(word, 1):
+        row = [i]
+        for j, wanted in enumerate(other, 1):
+            best = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == wanted:
+                best = min(best, rows[-2][j - 2] + 1)
+            row.append(best)
+        rows.append(row)
+    return rows[-1][-1]
+
+
+def list_some(names: Collection[str]) -> str:
+    """List a few of the names."""
+    ordered = sorted(names)
+    return ", ".join(ordered[:5]) + (", .." if len(ordered) > 5 else "")
+
 
 _ROOTS: SizedCache[Span, Node] = SizedCache(1 << 20)  # characters
 
@@ -106,3 +162,34 @@ def _entries(node: Node) -> Iterator[tuple[str, Node]]:
         case list() as items:
             for item in items:
                 yield from _entries(item)
+
+
+# Targets that no manifest declares: their spans, and which ones may have been meant.
+
+
+def missing_target(
+    policy: Policy, span: Span | None, kind: str, namespace: str, name: str, declared: Iterable[str]
+) -> Finding:
+    """Report a target that is not declared. `declared` are the keys of those that are."""
+    message = f"{policy.ref} targets {kind} {namespace}/{name}, which no manifest declares"
+    help_ = _suggestion(namespace, name, declared) or f"declare {kind} {namespace}/{name}, or name another"
+    return Finding(codes.NO_SUCH_TARGET, message, span, help_, (str(policy.ref),))
+
+
+def target_span(policy: Policy, field: str, number: int, name: str = "") -> Span | None:
+    """Find the name of a target in a field of the spec, or what selects the target."""
+    node = root_of(policy.span).nearest("spec").get(field)
+    if node is None:
+        return name_of(policy.span)
+    target = node.nearest(number) if isinstance(node.value, list) else node
+    return scalar(policy.span, target.span, [name]) if name else target.span
+
+
+def _suggestion(namespace: str, name: str, declared: Iterable[str]) -> str | None:
+    keys = list(declared)
+    names = [key.partition("/")[2] for key in keys if key.startswith(f"{namespace}/")]
+    close = nearest_name(name, names)
+    if close:
+        return f"did you mean {close}?"
+    elsewhere = next((key for key in keys if key.endswith(f"/{name}")), None)
+    return f"there is one in another namespace, {elsewhere}: a policy is beside its target" if elsewhere else None

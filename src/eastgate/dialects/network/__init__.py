@@ -11,16 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from eastgate.basics.diagnostics import Reporter
-from eastgate.cluster import Target
+from eastgate.cluster import Everything, PodsAcross, PodsMatching, Target
 from eastgate.cluster.points import Direction
+from eastgate.cluster.unread.locating import content_of, selector_in
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
 from eastgate.dialects.network import codes
-from eastgate.dialects.network.locate import locate_pods, locate_subject
 from eastgate.dialects.network.model import CLUSTER_GROUP, GROUP, NetworkPolicy
 from eastgate.dialects.network.settings import NetworkSettings
-from eastgate.dialects.network.status import conditions
-from eastgate.dialects.network.words import WORDS
+from eastgate.dialects.network.words import WORDS, conditions
 from eastgate.ir import Attachment, Layer
+from eastgate.ir.labels import Selector
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Record
@@ -29,19 +29,46 @@ from eastgate.settings import Settings
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
 
+
+# What a network policy with errors elsewhere is about, so that it closes that and no more.
+
+
+def locate_pods(document: Document) -> tuple[Target, ...]:
+    """Return the pods that a NetworkPolicy selects; all of its namespace where that cannot be read."""
+    selector = selector_in(content_of(document), "podSelector")
+    return (PodsMatching(document.home, selector) if selector is not None else Everything(document.home),)
+
+
+def locate_subject(document: Document) -> tuple[Target, ...]:
+    """Return the pods that a cluster-wide policy is for; everything where that cannot be read."""
+    subject = content_of(document).get("subject")
+    if isinstance(subject, dict) and len(subject) == 1:
+        if isinstance(subject.get("namespaces"), dict):
+            namespaces = selector_in(subject, "namespaces")
+            return (Everything(None) if namespaces is None else PodsAcross(namespaces, Selector.of()),)
+        pods = subject.get("pods")
+        if isinstance(pods, dict) and not pods.keys() - {"namespaceSelector", "podSelector"}:
+            namespaces, labels = selector_in(pods, "namespaceSelector"), selector_in(pods, "podSelector")
+            if namespaces is not None and labels is not None:
+                return (PodsAcross(namespaces, labels),)
+    return (Everything(None),)
+
+
 __all__ = ["CLUSTER_GROUP", "DIALECT", "GROUP", "NetworkPolicy"]
 
 _BYSTANDERS = ("ClusterCIDR", "IPAddress", "Ingress", "IngressClass", "ServiceCIDR")
 
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> NetworkPolicy | None:
-    from eastgate.dialects.network.reading import read  # many folders have no document for it to read
+    from eastgate.dialects.network.meaning import (
+        read,  # many folders have no document for it to read  # many folders have no document for it to read
+    )
 
     return read(document, root, settings, reporter)
 
 
 def _shapes(kind: str) -> tuple[Record[Settings], ...]:
-    from eastgate.dialects.network.reading import shape_of
+    from eastgate.dialects.network.meaning import shape_of
 
     return (shape_of(kind),)
 

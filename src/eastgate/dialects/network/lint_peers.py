@@ -11,8 +11,8 @@ from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.dialects.linting.codes import PORT_NOT_EXPOSED
-from eastgate.dialects.linting.nearest import nearest_name
-from eastgate.dialects.linting.system import selects_system_namespace, selects_system_pods
+from eastgate.dialects.linting.context import selects_system_namespace, selects_system_pods
+from eastgate.dialects.linting.locating import nearest_name
 from eastgate.dialects.network import lint_codes as codes
 from eastgate.dialects.network.lint_pods import SelectedPods
 from eastgate.dialects.network.lowering import PEERS

@@ -4,13 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
-from eastgate.cluster import PodsAcross
+from eastgate.cluster import PodsAcross, World
 from eastgate.cluster.points import Direction
-from eastgate.dialects.modes import LayerMode, modes_of_layer
+from eastgate.dialects.base import Condition
 from eastgate.dialects.network.model import NetworkPolicy, NetworkRule, NetworkTier
-from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, DescribedTarget, DescribedTier, Words
+from eastgate.dialects.words import (
+    NOTHING_SELECTED,
+    DescribedRule,
+    DescribedTarget,
+    DescribedTier,
+    LayerMode,
+    Words,
+    modes_of_layer,
+)
 from eastgate.ir import Layer
 from eastgate.ir.labels import Selector
+from eastgate.settings import Settings
+
+# The conditions that network policies would show.
+
+
+def conditions(
+    policy: NetworkPolicy, _policies: Sequence[NetworkPolicy], _settings: Settings, world: World
+) -> list[Condition]:
+    """Return whether a policy selects anything."""
+    if any(world.select(target) for target in policy.targets):
+        message = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in order"
+        return [Condition("Accepted", "True", "Accepted", message)]
+    return [Condition("Accepted", "False", "TargetNotFound", "no pod is selected")]
 
 
 def _action(policy: NetworkPolicy) -> str:

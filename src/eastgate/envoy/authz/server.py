@@ -6,9 +6,10 @@ The messages of Envoy are read and written here; what they mean, and the answer,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Set
+from concurrent.futures import CancelledError, Executor
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import unquote
 
 from envoy.config.core.v3.base_pb2 import HeaderValueOption
@@ -17,12 +18,89 @@ from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 from google.protobuf.message import DecodeError
 
 from eastgate.basics.records import dataclass
-from eastgate.envoy.authz.health import health_methods
-from eastgate.envoy.grpc.calls import CallError, GrpcStatus
+from eastgate.envoy.grpc.calls import CallError, GrpcStatus, Method
 from eastgate.envoy.grpc.server import GrpcLimits, GrpcServer
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+
+
+# The health service of gRPC, `grpc.health.v1.Health`. Its messages have one field each, and are written by hand.
+
+
+HEALTH_SERVICE: Final = "grpc.health.v1.Health"
+SERVING: Final = b"\x08\x01"
+NOT_SERVING: Final = b"\x08\x02"
+_SERVICE_UNKNOWN: Final = b"\x08\x03"
+_SERVICE_FIELD: Final = 0x0A
+_LOOK_AGAIN: Final = 0.2  # seconds
+
+
+def health_methods(is_serving: Callable[[], bool], services: Set[str], most_watchers: int) -> dict[str, Method]:
+    """Return the methods of the health service, by their paths.
+
+    `services` are those that share one health; empty: the whole server.
+    """
+    watchers: set[object] = set()
+
+    def status() -> bytes:
+        return SERVING if is_serving() else NOT_SERVING
+
+    def check(request: bytes) -> bytes:
+        if _service(request) not in services:
+            raise CallError(GrpcStatus.NOT_FOUND, "there is no such service")
+        return status()
+
+    async def watch(request: bytes) -> AsyncIterator[bytes]:
+        if _service(request) not in services:
+            yield _SERVICE_UNKNOWN
+            return
+        if len(watchers) >= most_watchers:
+            raise CallError(GrpcStatus.RESOURCE_EXHAUSTED, "too many watch")
+        watchers.add(watcher := object())
+        try:
+            last = b""
+            while True:
+                now = status()
+                if now != last:
+                    yield now
+                    last = now
+                await asyncio.sleep(_LOOK_AGAIN)
+        finally:
+            watchers.discard(watcher)
+
+    return {f"/{HEALTH_SERVICE}/Check": check, f"/{HEALTH_SERVICE}/Watch": watch}
+
+
+def _service(request: bytes) -> str | None:
+    """Return the service that a request names; None where it cannot be read."""
+    if not request:
+        return ""
+    if request[0] != _SERVICE_FIELD or len(request) < 2 or request[1] >= 0x80 or len(request) != 2 + request[1]:
+        return None
+    return request[2:].decode("utf-8", "replace")
+
+
+# Answers checks on threads. A check whose caller has gone does not wait for a thread.
+
+
+_Check = TypeVar("_Check")
+_Reply = TypeVar("_Reply")
+
+
+def answer_on_thread(threads: Executor, answer: Callable[[_Check], _Reply], check: _Check) -> asyncio.Future[_Reply]:
+    """Return the answer to a check, which comes later. If it is cancelled, the check is forgotten at once."""
+    waiting = [check]
+
+    def run() -> _Reply:
+        for taken in tuple(waiting):
+            return answer(taken)
+        raise CancelledError
+
+    coming = asyncio.get_running_loop().run_in_executor(threads, run)
+    coming.add_done_callback(lambda _: waiting.clear())
+    return coming
+
 
 SERVICE: Final = "envoy.service.auth.v3.Authorization"
 _REPLACED: Final = "!"  # Envoy writes it for a byte that is not UTF-8

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from eastgate.basics.records import dataclass
+from eastgate.envoy.config.probes import AppProbe, probe_clusters, probe_listener
 from eastgate.envoy.config.typed import Plain, filter_, typed
 
 CONTROL_PLANE = "control-plane"
@@ -96,3 +102,120 @@ def assemble(
     if admin is not None:
         plain["admin"] = {"address": {"pipe": {"path": admin, "mode": 0o600}}}
     return plain
+
+
+# The bootstrap of an Envoy in a cluster, which proves itself to the control plane with a token of Kubernetes.
+#
+# Token and CA are files that are replaced while the proxy runs. Envoy watches files that secrets refer to, so both
+# are secrets, and what refers to the files are two small files of their own (`secret_sources`).
+
+
+_HTTP = "envoy.extensions.filters.http"
+_TOKEN, _TRUST = "token", "control-plane-trust"  # the names of secrets
+TOKEN_SOURCE, TRUST_SOURCE = "token.json", "trust.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlane:
+    """The control plane as proxies reach it. `name` is what its certificate must be for; by default, the host."""
+
+    host: str = "eastgate.eastgate-system.svc"
+    port: int = 15010
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyFiles:
+    """The files of a proxy: the token and the CA, the folder with `secret_sources`, and the socket of its admin."""
+
+    token: str = "/var/run/secrets/eastgate/token"  # noqa: S105 - a path
+    ca: str = "/var/run/eastgate/ca/ca.crt"
+    sources: str = "/etc/eastgate"
+    admin: str | None = "/var/run/eastgate/admin/admin.sock"
+
+
+def secret_sources(files: ProxyFiles) -> Mapping[str, Plain]:
+    """Return the files, by name, that tell Envoy where its secrets are."""
+    ca = {"trusted_ca": {"filename": files.ca}, "watched_directory": {"path": str(PurePosixPath(files.ca).parent)}}
+    token = {"secret": {"filename": files.token}}
+    return MappingProxyType(
+        {
+            TOKEN_SOURCE: _secret_file(_TOKEN, "generic_secret", token),
+            TRUST_SOURCE: _secret_file(_TRUST, "validation_context", ca),
+        }
+    )
+
+
+def _secret_file(name: str, kind: str, secret: Plain) -> Plain:
+    return {"resources": [typed("envoy.extensions.transport_sockets.tls.v3.Secret", name=name, **{kind: secret})]}
+
+
+def pod_bootstrap(
+    plane: ControlPlane,
+    files: ProxyFiles,
+    *,
+    node: str | None = None,
+    address: str | None = None,
+    probes: Iterable[AppProbe] = (),
+) -> Plain:
+    """Return the bootstrap of a proxy in a pod. Until the control plane has answered, it serves nothing at all.
+
+    `node`: None where the command line names it. `address`: the pod's, to tell kubelets whether it is ready.
+    """
+    plain = assemble(node, _control_plane(plane, files), admin=files.admin, patient=True)
+    if address is not None:
+        of_pod = tuple(probes)
+        plain["static_resources"]["listeners"] = [probe_listener(of_pod, address)]
+        plain["static_resources"]["clusters"] += probe_clusters(of_pod, address)
+    return plain
+
+
+def _control_plane(plane: ControlPlane, files: ProxyFiles) -> Plain:
+    name = plane.name or plane.host
+    address = {"socket_address": {"address": plane.host, "port_value": plane.port}}
+    names = [{"san_type": "DNS", "matcher": {"exact": name}}]
+    context = typed(
+        "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+        sni=name,
+        common_tls_context={
+            "tls_params": {"tls_minimum_protocol_version": "TLSv1_2"},
+            "alpn_protocols": ["h2"],
+            "combined_validation_context": {
+                "default_validation_context": {"match_typed_subject_alt_names": names},
+                "validation_context_sds_secret_config": _secret(_TRUST, f"{files.sources}/{TRUST_SOURCE}"),
+            },
+        },
+    )
+    return {
+        "type": "STRICT_DNS",
+        "dns_lookup_family": "V4_PREFERRED",
+        "connect_timeout": "5s",
+        "typed_extension_protocol_options": http2_options(http_filters=_token_filters(files)),
+        "transport_socket": filter_("tls", context),
+        "load_assignment": {
+            "cluster_name": CONTROL_PLANE,
+            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address}}]}],
+        },
+    }
+
+
+def _token_filters(files: ProxyFiles) -> list[Plain]:
+    """Return the filters that give each stream the token that is in the file when it begins."""
+    secret = _secret(_TOKEN, f"{files.sources}/{TOKEN_SOURCE}")
+    bearer = typed(
+        "envoy.extensions.http.injected_credentials.generic.v3.Generic",
+        credential=secret,
+        header="authorization",
+        header_value_prefix="Bearer ",
+    )
+    injector = typed(
+        f"{_HTTP}.credential_injector.v3.CredentialInjector",
+        overwrite=True,
+        credential=filter_("envoy.http.injected_credentials.generic", bearer),
+    )
+    codec = typed(f"{_HTTP}.upstream_codec.v3.UpstreamCodec")
+    return [filter_("token", injector), filter_("codec", codec)]
+
+
+def _secret(name: str, path: str) -> Plain:
+    return {"name": name, "sds_config": {"path_config_source": {"path": path}, "resource_api_version": "V3"}}

@@ -42,8 +42,7 @@ from eastgate.envoy.config.segments import Segment, TestMap, segments
 from eastgate.envoy.config.values import CLEAR, each_key, field_key
 from eastgate.envoy.plan import ENCODED_SLASH, ByCaller, Node, ProxyVerdict, RequestField
 from eastgate.ir import ALWAYS, Predicate
-from eastgate.ir.service_accounts import AccountsOf, service_account_id
-from eastgate.ir.spiffe import LONGEST, SEGMENT, SPIFFE_ID
+from eastgate.ir.spiffe import LONGEST, SEGMENT, SPIFFE_ID, AccountsOf, service_account_id
 from eastgate.ir.symbolic.callers import AccountsIn, OtherAccounts
 from eastgate.ir.symbolic.trees import DecisionNode
 

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 
 from eastgate.basics.records import dataclass
-from eastgate.envoy.config.base64_patterns import URL_SAFE, bits, encodings
+from eastgate.envoy.config.spelling import URL_SAFE, bits, encodings
 from eastgate.envoy.config.typed import Plain, filter_, typed
 from eastgate.envoy.config.values import literal
 

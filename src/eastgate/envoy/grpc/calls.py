@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from enum import IntEnum
+from struct import unpack_from
 from typing import Final
 
 from hpack import Decoder
@@ -13,9 +15,17 @@ from hpack import Decoder
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.envoy.grpc.frames import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    LARGEST_FRAME,
+    LARGEST_WINDOW,
     RESPONSE_HEADERS,
     ErrorCode,
     Http2Error,
+    Setting,
+    frame,
     status_headers,
     trailers,
 )
@@ -202,3 +212,133 @@ class _TableState:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+# One call on a connection, and those that ended too early.
+
+
+_MOST_CUT_OFF: Final = 1024
+
+
+class GrpcStream:
+    """A call that is open: its request arrives, it is being answered, or its answer waits to be sent."""
+
+    __slots__ = ("answering", "began", "call", "ends", "id", "is_whole", "received", "started", "unsent", "window")
+
+    def __init__(self, number: int, call: GrpcCall, window: int, now: float) -> None:
+        self.id = number
+        self.call = call
+        self.window = window  # bytes that the peer takes
+        self.began = now
+        self.received: bytes | bytearray = b""
+        self.is_whole = False
+        self.answering: asyncio.Task[None] | None = None
+        self.started = False  # the headers of the response are sent
+        self.unsent = b""
+        self.ends = False  # no message comes after `unsent`
+
+
+class CutOffStreams:
+    """Streams that we ended before their requests did: the peer goes on sending until it knows.
+
+    The numbers of the last ones are kept. All earlier numbers, up to the highest that was dropped, count as cut off.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[int, None] = {}
+        self._highest_before = 0
+
+    def add(self, number: int) -> None:
+        """Remember a stream."""
+        self._last[number] = None
+        if len(self._last) > _MOST_CUT_OFF:
+            oldest = next(iter(self._last))
+            del self._last[oldest]
+            self._highest_before = max(self._highest_before, oldest)
+
+    def __contains__(self, number: int) -> bool:
+        return number <= self._highest_before or number in self._last
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+
+# Sends the frames of a connection: each answer as far as the windows of the peer allow.
+
+
+FIRST_WINDOW: Final = 65_535  # of either side, before any settings
+_EMPTY_TABLE: Final = b"\x20"  # headers that follow need no table
+_FIRST_TABLE: Final = 4096
+_OK: Final = trailers(GrpcStatus.OK)
+
+
+class Outgoing:
+    """The frames of one connection that wait to be sent, and the windows of its peer."""
+
+    def __init__(self) -> None:
+        self.frames: list[bytes] = []
+        self.stream_window = FIRST_WINDOW
+        """The window of a new stream."""
+        self._window = FIRST_WINDOW  # of all streams
+        self._needs_empty_table = False
+
+    def write(self, data: bytes) -> None:
+        """Add a frame."""
+        self.frames.append(data)
+
+    def write_headers(self, stream: int, flags: int, block: bytes) -> None:
+        """Add headers."""
+        if self._needs_empty_table:
+            self._needs_empty_table = False
+            block = _EMPTY_TABLE + block
+        self.frames.append(frame(HEADERS, END_HEADERS | flags, stream, block))
+
+    def send(self, stream: GrpcStream) -> bool:
+        """Add as much of an answer as the peer takes. Return whether that is the whole answer."""
+        if not (stream.unsent or stream.ends):
+            return False
+        if not stream.started:
+            stream.started = True
+            self.write_headers(stream.id, 0, RESPONSE_HEADERS)
+        while stream.unsent:
+            size = min(len(stream.unsent), self._window, stream.window, LARGEST_FRAME)
+            if size <= 0:
+                return False
+            self._window -= size
+            stream.window -= size
+            self.frames.append(frame(DATA, 0, stream.id, stream.unsent[:size]))
+            stream.unsent = stream.unsent[size:]
+        if stream.ends:
+            self.write_headers(stream.id, END_STREAM, _OK)
+        return stream.ends
+
+    def widen(self, more: int) -> None:
+        """Enlarge the window of all streams together. Raises Http2Error."""
+        self._window += more
+        if not more:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "a window is not larger")
+        if self._window > LARGEST_WINDOW:
+            raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
+
+    def set(self, settings: bytes, streams: Iterable[GrpcStream]) -> None:
+        """Apply the settings of the peer. Raises Http2Error."""
+        before = self.stream_window
+        for start in range(0, len(settings), 6):
+            self._set(*unpack_from(">HI", settings, start))
+        for stream in streams:
+            stream.window += self.stream_window - before
+            if stream.window > LARGEST_WINDOW:
+                raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
+
+    def _set(self, setting: int, value: int) -> None:
+        if setting == Setting.INITIAL_WINDOW_SIZE:
+            if value > LARGEST_WINDOW:
+                raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
+            self.stream_window = value
+        elif setting == Setting.MAX_FRAME_SIZE:
+            if not LARGEST_FRAME <= value < 1 << 24:  # we send none that is larger than the least of these
+                raise Http2Error(ErrorCode.PROTOCOL_ERROR, "there is no such size of frames")
+        elif setting == Setting.ENABLE_PUSH and value > 1:
+            raise Http2Error(ErrorCode.PROTOCOL_ERROR, "pushes are enabled or not")
+        elif setting == Setting.HEADER_TABLE_SIZE and value < _FIRST_TABLE:
+            self._needs_empty_table = True

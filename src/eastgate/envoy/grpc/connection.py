@@ -9,6 +9,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final, cast
 
+from eastgate.envoy.grpc.calls import FIRST_WINDOW, Outgoing
 from eastgate.envoy.grpc.frames import (
     ACK,
     CONTINUATION,
@@ -34,7 +35,6 @@ from eastgate.envoy.grpc.frames import (
     settings_frame,
 )
 from eastgate.envoy.grpc.open_calls import PREFIX, RECEIVED_AT_ONCE, OpenCalls, check_priority
-from eastgate.envoy.grpc.outgoing import FIRST_WINDOW, Outgoing
 
 if TYPE_CHECKING:
     from eastgate.envoy.grpc.server import GrpcServer

@@ -12,7 +12,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from eastgate.envoy.grpc.calls import CallError, CallHeaders, GrpcStatus, RefusedCall, are_trailers
+from eastgate.envoy.grpc.calls import (
+    CallError,
+    CallHeaders,
+    CutOffStreams,
+    GrpcStatus,
+    GrpcStream,
+    Outgoing,
+    RefusedCall,
+    are_trailers,
+)
 from eastgate.envoy.grpc.frames import (
     END_HEADERS,
     END_STREAM,
@@ -27,8 +36,6 @@ from eastgate.envoy.grpc.frames import (
     trailers,
     without_padding,
 )
-from eastgate.envoy.grpc.outgoing import Outgoing
-from eastgate.envoy.grpc.streams import CutOffStreams, GrpcStream
 
 if TYPE_CHECKING:
     from eastgate.envoy.grpc.server import GrpcServer

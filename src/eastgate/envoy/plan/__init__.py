@@ -2,8 +2,8 @@
 
 from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.codes import Inexpressible
+from eastgate.envoy.plan.combining import joint_of
 from eastgate.envoy.plan.decisions import Node, ProxyVerdict
-from eastgate.envoy.plan.exactness import joint_of
 from eastgate.envoy.plan.fields import UNCLEAR, RequestField
 from eastgate.envoy.plan.flow import BAD_HOST, ENCODED_CHARACTER, ENCODED_SLASH
 from eastgate.envoy.plan.ports import PortPlan, Requests, plan_port

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 from eastgate.basics.records import dataclass
-from eastgate.envoy.plan.exactness import obstacle
+from eastgate.envoy.plan.combining import obstacle
 from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.ir import Layer, at_port
 from eastgate.ir.attributes import BACKEND

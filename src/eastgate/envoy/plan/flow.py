@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from eastgate.envoy.plan.codes import ASKS_AN_AUTHORIZER, Inexpressible
+from eastgate.envoy.plan.combining import obstacle
 from eastgate.envoy.plan.decisions import (
     ASK,
     NO_AUDIT,
@@ -17,7 +18,6 @@ from eastgate.envoy.plan.decisions import (
     name_of,
     verdict_of,
 )
-from eastgate.envoy.plan.exactness import obstacle
 from eastgate.envoy.plan.vantage import AT_SIDECAR, Vantage
 from eastgate.ir import (
     ALWAYS,
@@ -40,8 +40,8 @@ from eastgate.ir import (
     atoms,
     rewrite,
 )
+from eastgate.ir.addresses import HOST_PATTERN, is_host
 from eastgate.ir.attributes import HOST, METHOD, PATH, PORT
-from eastgate.ir.hosts import HOST_PATTERN, is_host
 from eastgate.ir.paths import REFUSED, RESPELLED, is_refused, is_respelled, is_sensitive
 from eastgate.ir.symbolic.caller_cells import CALLER_ATTRIBUTES, CallerCells
 from eastgate.ir.symbolic.callers import CallerCell

@@ -8,12 +8,24 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster import Cors, PathType, Redirect, RouteFilter, RouteRule, UrlRewrite
 from eastgate.cluster.points import Point
 from eastgate.cluster.routing import BackendRef, Candidate, Routed
-from eastgate.cluster.routing.hostnames import Host
+from eastgate.cluster.routing.hostnames import Host, comparable, named_by, specificity
 from eastgate.envoy.plan.decisions import Node, ProxyVerdict
 from eastgate.envoy.plan.fields import RequestField
 from eastgate.envoy.plan.ports import PortPlan
+from eastgate.ir import Not, Predicate, all_of, any_of
 from eastgate.ir.attributes import Attribute, AttributeKind
 from eastgate.ir.paths import comparable_path
+
+# Tests of hosts and of names in TLS handshakes, as Gateway API's hostnames mean them.
+
+
+def chooses(attribute: Attribute, hostname: Host, among: Iterable[Host]) -> Predicate:
+    """Return the test that of these hostnames this is the most specific one that means a host."""
+    own = comparable(hostname)
+    better = [name for name in map(comparable, among) if specificity(name) > specificity(own)]
+    others = any_of([named_by(name, attribute) for name in better])
+    return all_of([named_by(own, attribute), *([Not(others)] if better else [])])
+
 
 DESTINATION = Attribute(AttributeKind.DESTINATION)  # where routing leads a request: the id of a `GatewayDestination`
 MESSAGE = Attribute(AttributeKind.MCP_MESSAGE)  # whether the message in a request was read

@@ -38,9 +38,9 @@ from eastgate.envoy.plan.gateway import (
     GatewayDestination,
     GatewayPlan,
     TlsStream,
+    chooses,
     replaced_prefix,
 )
-from eastgate.envoy.plan.hostnames import chooses
 from eastgate.envoy.plan.ports import CLOSED, UNOPPOSED, PortPlan, Requests
 from eastgate.envoy.plan.vantage import AT_GATEWAY
 from eastgate.ir import (

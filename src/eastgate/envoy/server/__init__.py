@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from eastgate.envoy.server.access_logs import OnRecord
-from eastgate.envoy.server.authentication import (
-    AuthenticatedProxy,
-    AuthenticationError,
-    Authenticator,
-    ProxyCredentials,
-    UnavailableError,
-)
-from eastgate.envoy.server.events import Acked, Connected, Disconnected, ResourceRejected, ServerEvent, Settled
+from eastgate.envoy.server.events import Acked, Connected, Disconnected, Metrics, ResourceRejected, ServerEvent, Settled
 from eastgate.envoy.server.limits import Limits
-from eastgate.envoy.server.metrics import Metrics
 from eastgate.envoy.server.resources import (
     CLUSTER,
     ENDPOINTS,
@@ -24,6 +16,13 @@ from eastgate.envoy.server.resources import (
     XdsResource,
 )
 from eastgate.envoy.server.server import AdsServer
+from eastgate.envoy.server.session import (
+    AuthenticatedProxy,
+    AuthenticationError,
+    Authenticator,
+    ProxyCredentials,
+    UnavailableError,
+)
 from eastgate.envoy.server.status import ProxyStatus, ResourceRejection, ResourceState, ResourceStatus
 from eastgate.envoy.server.store import Store, StoreChange
 from eastgate.envoy.server.tokens import Tokens

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 
 from envoy.service.accesslog.v3 import als_pb2
 
-from eastgate.envoy.server.authentication import AuthenticatedProxy
-from eastgate.envoy.server.metrics import Metrics
+from eastgate.envoy.server.events import Metrics
+from eastgate.envoy.server.session import AuthenticatedProxy
 
 LOG_SERVICE: Final = "envoy.service.accesslog.v3.AccessLogService"
 LOG_METHOD: Final = "StreamAccessLogs"

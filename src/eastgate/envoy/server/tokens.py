@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
 
-from eastgate.envoy.server.authentication import AuthenticatedProxy, AuthenticationError, ProxyCredentials
+from eastgate.envoy.server.session import AuthenticatedProxy, AuthenticationError, ProxyCredentials
 
 _BYTES: Final = 32
 _NO_HASH: Final = sha256(secrets.token_bytes(_BYTES)).digest()  # what an unknown node is compared with

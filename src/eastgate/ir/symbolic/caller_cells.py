@@ -21,8 +21,7 @@ from eastgate.ir import (
     Suffix,
 )
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
-from eastgate.ir.service_accounts import account_of, service_account_id
-from eastgate.ir.spiffe import SCHEME
+from eastgate.ir.spiffe import SCHEME, account_of, service_account_id
 from eastgate.ir.symbolic.account_patterns import matches_all, names_in
 from eastgate.ir.symbolic.callers import (
     AccountsIn,

@@ -13,8 +13,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from eastgate.basics.records import dataclass
-from eastgate.ir.service_accounts import account_of, service_account_id
-from eastgate.ir.spiffe import SCHEME
+from eastgate.ir.spiffe import SCHEME, account_of, service_account_id
 
 
 class CallerKind(StrEnum):

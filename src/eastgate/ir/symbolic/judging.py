@@ -30,7 +30,7 @@ from eastgate.ir import (
 from eastgate.ir.attributes import PATHS, PORT, UNKNOWN, Attribute
 from eastgate.ir.paths import is_sensitive
 from eastgate.ir.symbolic.stages import Arm, Move, OrderedStage, answer_attribute, order_chain, order_stage
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 
 AtomTest = Callable[[Is | Computed], bool]
 Order = Callable[[Stage], Sequence[OrderedStage]]

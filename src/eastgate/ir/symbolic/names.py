@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from eastgate.ir.service_accounts import account_of, service_account_id
-from eastgate.ir.spiffe import SCHEME
+from eastgate.ir.spiffe import SCHEME, account_of, service_account_id
 
 _MARK = ".serviceaccount.identity."
 

@@ -13,8 +13,7 @@ from eastgate.basics.records import dataclass
 from eastgate.ir import ALWAYS, NEVER, Computed, Is, Known, OneOf, Predicate, Request, conjuncts, mentions, rewrite
 from eastgate.ir.attributes import Attribute
 from eastgate.ir.symbolic.partial import Facts, residual
-from eastgate.ir.symbolic.trees import Entry
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import Entry, truth
 from eastgate.ir.symbolic.witnesses import GaveUp, pick_values, witness
 
 L = TypeVar("L")

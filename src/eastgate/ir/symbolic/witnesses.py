@@ -37,9 +37,9 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import ADDRESSES, METHOD, PATH, PORT, Attribute
 from eastgate.ir.paths import is_refused
-from eastgate.ir.service_accounts import service_account_id
+from eastgate.ir.spiffe import service_account_id
 from eastgate.ir.symbolic.completions import complete
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 
 _NOWHERE = Origin(None, 0)
 _STRANGER = "stranger"  # no policy of anybody names it, since it is no identity, no path and no host

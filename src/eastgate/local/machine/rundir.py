@@ -15,6 +15,8 @@ import hashlib
 import os
 import shutil
 import stat
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -22,8 +24,22 @@ from pathlib import Path
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.local.machine import procfs
-from eastgate.local.machine.errors import LocalMeshError
+from eastgate.local.machine import reaper
+
+# The errors of a mesh on a laptop, in words for the person who started it.
+
+
+class LocalMeshError(Exception):
+    """An error of the local mesh. `help` says what the user can do about it, if anything."""
+
+    def __init__(self, message: str, *, help: str = "") -> None:  # noqa: A002 - the word of our diagnostics
+        super().__init__(message)
+        self.help = help
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message}: {self.help}" if self.help else message
+
 
 DEFAULT_NAME = "default"
 _NAME = regex(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
@@ -238,7 +254,7 @@ def _acquire_folder(path: Path, name: str) -> RunDir:
 
 def _raise_if_running(rundir: RunDir) -> None:
     owner = rundir.owner
-    if owner is not None and procfs.start_time(owner) is not None:
+    if owner is not None and reaper.start_time(owner) is not None:
         raise _running(rundir)
 
 
@@ -266,3 +282,70 @@ def _delete(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink()
+
+
+# Controls the reaper: starts it first, tells it what to clean up, dismisses it last.
+
+
+_REAPER = Path(__file__).with_name("reaper.py")
+
+
+class Guard:
+    """A reaper that waits beside this process. Use it as a context manager, around everything that starts processes."""
+
+    def __init__(self, rundir: RunDir) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-I", "-S", str(_REAPER), str(os.getpid()), str(rundir.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            bufsize=0,
+            start_new_session=True,
+            pass_fds=(rundir.lock,),
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Return whether the reaper still waits. Without it Envoy dies with the mesh too, but the folder stays."""
+        return self._process.poll() is None
+
+    def watch(self, pid: int) -> None:
+        """Have this process killed if the mesh is."""
+        start = reaper.start_time(pid)
+        if start is not None:
+            self._send(f"watch {pid} {start}")
+
+    def forget(self, pid: int) -> None:
+        self._send(f"forget {pid}")
+
+    def done(self) -> None:
+        """Dismiss the reaper: the mesh has stopped everything itself."""
+        self._send("done")
+        stdin = self._process.stdin
+        if stdin is not None:
+            with contextlib.suppress(OSError):
+                stdin.close()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _send(self, line: str) -> None:
+        stdin = self._process.stdin
+        if stdin is None or stdin.closed:
+            return
+        with contextlib.suppress(OSError):  # somebody killed the reaper
+            stdin.write(line.encode() + b"\n")
+            stdin.flush()
+
+    def __enter__(self) -> Guard:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.done()

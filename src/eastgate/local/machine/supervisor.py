@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from eastgate.basics.records import dataclass
 from eastgate.local.machine.envoy import EnvoyProcess
-from eastgate.local.machine.errors import LocalMeshError
+from eastgate.local.machine.rundir import LocalMeshError
 
 _NOT_STARTED = 127
 

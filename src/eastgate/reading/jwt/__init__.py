@@ -12,12 +12,10 @@ The issuer to ask comes from the policy, never from the token.
 """
 
 from eastgate.reading.jwt.discovery import DiscoveredKeys, NotAtHand, PublishedKeys, key_sets_of, keys_at_hand
-from eastgate.reading.jwt.expectations import Expectations
 from eastgate.reading.jwt.keys import Keys
 from eastgate.reading.jwt.outcome import Reason, RejectedToken, VerifiedToken
-from eastgate.reading.jwt.remembering import VerifiedTokens
-from eastgate.reading.jwt.sources import KeySource, KeysUnavailable, KnownKeys, verify_from
-from eastgate.reading.jwt.verification import verify
+from eastgate.reading.jwt.sources import KeySource, KeysUnavailable, KnownKeys, VerifiedTokens, verify_from
+from eastgate.reading.jwt.verification import Expectations, verify
 
 __all__ = [
     "DiscoveredKeys",

@@ -9,8 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from eastgate.basics.records import dataclass
-from eastgate.reading.jwt.algorithms import SYMMETRIC, fitting
-from eastgate.reading.jwt.base64url import decoded
+from eastgate.reading.jwt.envelope import SYMMETRIC, decoded, fitting
 from eastgate.reading.strict_json import JsonProblem, read_object
 
 if TYPE_CHECKING:

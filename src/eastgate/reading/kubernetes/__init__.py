@@ -5,10 +5,9 @@ know what no client library tells: why a watch ended, what a list left out, and 
 """
 
 from eastgate.reading.kubernetes.connection import DEFINITIONS, Connection, JsonObject, connect
-from eastgate.reading.kubernetes.discovery import Discovery
+from eastgate.reading.kubernetes.discovery import Discovery, Resource
 from eastgate.reading.kubernetes.errors import ApiError, KubeconfigError, UnreachableError
 from eastgate.reading.kubernetes.reflector import Deleted, ObjectEvent, Put, Reflector, Replaced, Synced
-from eastgate.reading.kubernetes.resources import Resource
 
 __all__ = [
     "DEFINITIONS",

@@ -10,10 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from eastgate.reading.kubernetes.depth import cut_depth
-from eastgate.reading.kubernetes.discovery import Discovery
+from eastgate.reading.kubernetes.discovery import Discovery, Resource
 from eastgate.reading.kubernetes.errors import ApiError, SilenceError, UnreachableError, error_of
 from eastgate.reading.kubernetes.kubeconfig import load_config
-from eastgate.reading.kubernetes.resources import Resource
 
 if TYPE_CHECKING:
     import httpx2

@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 from eastgate.basics.records import dataclass
 from eastgate.basics.tasks import RetryDelay
 from eastgate.reading.kubernetes.connection import Connection, JsonObject
+from eastgate.reading.kubernetes.discovery import Resource
 from eastgate.reading.kubernetes.errors import ApiError, SilenceError, UnreachableError, error_of
-from eastgate.reading.kubernetes.resources import Resource
 
 _WATCH: Final = 300.0  # seconds, and up to twice that: watches of many kinds must not all end together
 _SILENCE: Final = 90.0  # seconds without an event or a bookmark, which come every minute or so

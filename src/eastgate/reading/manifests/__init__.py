@@ -1,7 +1,7 @@
 """Reads manifests: files, folders and standard input become documents that know their lines."""
 
-from eastgate.reading.manifests.bounds import ANYWHERE, Bounds, around
 from eastgate.reading.manifests.document import Document, ReadResult
+from eastgate.reading.manifests.files import ANYWHERE, Bounds, around
 from eastgate.reading.manifests.inputs import files_of
 from eastgate.reading.manifests.kustomizations import Kustomized
 from eastgate.reading.manifests.node import Node, Plain, Scalar

@@ -13,6 +13,25 @@ from eastgate.reading.manifests.rendered import RenderedObject
 from eastgate.reading.manifests.text import DecodedText
 from eastgate.reading.manifests.yaml.nodes import read_yaml_node
 
+# The result of the two fast readers.
+
+
+Extent = tuple[int, int]
+"""The offsets in the text where something starts, and one past where it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDocument:
+    """The value of a document, its position, and those of the entries of its top-level `items`.
+
+    There are no duplicate keys in it, and each extent can be read again alone: nothing in it depends on the text around
+    it.
+    """
+
+    value: Plain
+    extent: Extent
+    items: list[Extent]
+
 
 @dataclass(frozen=True, slots=True)
 class Stretch:

@@ -15,8 +15,8 @@ from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.reading.manifests.bounds import ANYWHERE, Bounds, around
 from eastgate.reading.manifests.codes import KUSTOMIZE_FAILED, KUSTOMIZE_MISSING, LEADS_OUT, REMOTE_BASE
+from eastgate.reading.manifests.files import ANYWHERE, Bounds, around
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.roots import read_nodes
 

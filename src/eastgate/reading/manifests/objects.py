@@ -8,7 +8,7 @@ from pathlib import PurePath
 from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import DUPLICATE_OBJECT, FIELD_TYPE, TOO_DEEP, UNFINISHED_LIST
-from eastgate.reading.manifests.document import Document, ReadResult, Stretch
+from eastgate.reading.manifests.document import Document, PlainDocument, ReadResult, Stretch
 from eastgate.reading.manifests.findings import shown, suggestion
 from eastgate.reading.manifests.heads import (
     Head,
@@ -18,12 +18,11 @@ from eastgate.reading.manifests.heads import (
     first_key,
     head,
     intended_value,
+    may_be_manifest,
     shallow,
     with_generated_name,
 )
 from eastgate.reading.manifests.node import Node, Plain
-from eastgate.reading.manifests.plain import PlainDocument
-from eastgate.reading.manifests.skimming import may_be_manifest
 from eastgate.reading.manifests.text import DecodedText
 
 Positioned = Callable[[str, str], bool]

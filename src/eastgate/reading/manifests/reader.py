@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, BinaryIO
 from eastgate.basics.collection import no_collection
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.printable import printable
-from eastgate.reading.manifests.bounds import Bounds
 from eastgate.reading.manifests.codes import DUPLICATE_KEY, EMPTY_INPUT, LEFT_ASIDE, MERGE_REPLACES, SEVERAL_IN_ONE
 from eastgate.reading.manifests.document import ReadResult, Stretch
-from eastgate.reading.manifests.files import STDIN, STDIN_NAME, load
+from eastgate.reading.manifests.files import STDIN, STDIN_NAME, Bounds, load
+from eastgate.reading.manifests.heads import hides_types, hint, may_be_manifest, type_of, types_in
 from eastgate.reading.manifests.inputs import Input, Inputs
 from eastgate.reading.manifests.kustomizations import parts, report_missing
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.objects import Collector, Matters, Positioned, Same, everything, never_same
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
-from eastgate.reading.manifests.skimming import hides_types, hint, may_be_manifest, type_of, types_in
 from eastgate.reading.manifests.text import DecodedText, decode
-from eastgate.reading.manifests.yaml.chunks import chunk_problem, chunks
+from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
 
 if TYPE_CHECKING:

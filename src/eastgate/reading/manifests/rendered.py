@@ -23,6 +23,7 @@ from eastgate.reading.manifests.yaml.nodes import read_yaml_node
 if TYPE_CHECKING:
     import yaml
 
+
 _MOST_RENDERED: Final = 256 * 1024  # bytes of JSON, of all objects whose texts are kept
 
 

@@ -15,8 +15,8 @@ from eastgate.reading.manifests.files import STDIN, STDIN_NAME, load
 from eastgate.reading.manifests.json.nodes import read_json_nodes
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.text import DecodedText, decode
-from eastgate.reading.manifests.yaml.chunks import chunk_problem, chunks
 from eastgate.reading.manifests.yaml.nodes import read_yaml_node
+from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
 
 # kubectl looks for the bracket in so many bytes, and behind no byte order mark.
 _LOOKS_LIKE_JSON = regex(r"[ \t\r\n]{0,4095}+\{")

@@ -16,12 +16,10 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import TypeGuard
 
 from eastgate.basics.records import dataclass
-from eastgate.reading.mcp import headers
-from eastgate.reading.mcp.headers import LEGACY_VERSIONS, MODERN_VERSIONS
-from eastgate.reading.mcp.messages import NAMED
-from eastgate.reading.mcp.problems import BadMessage, MessageProblem
+from eastgate.reading.mcp import tool_lists
+from eastgate.reading.mcp.messages import NAMED, BadMessage, MessageProblem, decode_text, read_json
 from eastgate.reading.mcp.sse import read_events
-from eastgate.reading.mcp.strict_json import decode_text, read_json
+from eastgate.reading.mcp.tool_lists import LEGACY_VERSIONS, MODERN_VERSIONS
 from eastgate.reading.strict_json import Json
 
 MAX_PAGES = 100
@@ -149,9 +147,9 @@ class _Peer:
         """Return what every request carries."""
         made = [("accept", _ACCEPT)]
         if self.is_negotiated:
-            made.append((headers.PROTOCOL_VERSION, self.version))
+            made.append((tool_lists.PROTOCOL_VERSION, self.version))
         if self.session is not None:
-            made.append((headers.SESSION, self.session))
+            made.append((tool_lists.SESSION, self.session))
         return made
 
     def notify(self, method: str) -> Post:
@@ -170,9 +168,9 @@ class _Peer:
                 _META + "clientCapabilities": {},
             }
             message["params"] = {**params, "_meta": meta}
-            mirrored.append((headers.METHOD, method))
+            mirrored.append((tool_lists.METHOD, method))
             if isinstance(name := params.get(NAMED.get(method, "")), str):
-                mirrored.append((headers.NAME, headers.encode_value(name)))
+                mirrored.append((tool_lists.NAME, tool_lists.encode_value(name)))
         return self._last_id, self._post(message, mirrored)
 
     def _post(self, message: dict[str, Json], more: list[tuple[str, str]]) -> Post:
@@ -190,7 +188,7 @@ def _shake_hands(peer: _Peer) -> Generator[Post, PostAnswer, CallOutcome | None]
     if version not in LEGACY_VERSIONS:
         raise BadMessage(MessageProblem.VERSION)
     peer.version, peer.is_negotiated = str(version), True
-    peer.session = outcome.answer.header(headers.SESSION)
+    peer.session = outcome.answer.header(tool_lists.SESSION)
     answer = yield peer.notify("notifications/initialized")
     return None if answer.status < 400 else CallOutcome("notifications/initialized", peer.version, answer)
 

@@ -5,13 +5,107 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.reading.mcp.problems import BadMessage, MessageProblem
-from eastgate.reading.mcp.strict_json import MAX_BYTES, MAX_DEPTH, decode_text, read_json
-from eastgate.reading.strict_json import Json
+from eastgate.reading.strict_json import Json, JsonFlaw, JsonProblem, JsonReader
+
+# Why a message cannot be read for certain.
+
+
+class MessageProblem(StrEnum):
+    """What is wrong with a message, or with the request that carries it. The values are for machines."""
+
+    HTTP_METHOD = "http-method"
+    """Not POST, GET or DELETE, or a header that asks for another method than that of the request."""
+    CONTENT_TYPE = "content-type"
+    """Not exactly one, and that one `application/json` in UTF-8."""
+    CONTENT_ENCODING = "content-encoding"
+    UNEXPECTED_BODY = "unexpected-body"
+    HEADERS = "headers"
+    """Headers that repeat the method or the name, and do not say what the body says."""
+    TOO_LARGE = "too-large"
+    TOO_DEEP = "too-deep"
+    TOO_MANY = "too-many-messages"
+    ENCODING = "encoding"
+    """Not UTF-8, or a byte order mark."""
+    SYNTAX = "syntax"
+    """Not JSON: also NaN and Infinity, bytes behind the value, control characters in strings."""
+    SURROGATE = "lone-surrogate"
+    DUPLICATE_KEY = "duplicate-key"
+    LOOKALIKE_KEY = "lookalike-key"
+    """A key that some readers take for another key, such as `Method`, or that is not visible ASCII."""
+    NOT_A_MESSAGE = "not-a-message"
+    """Neither an object nor an array of objects; an object that is no request, notification or response."""
+    EMPTY_BATCH = "empty-batch"
+    VERSION = "jsonrpc-version"
+    METHOD = "method"
+    """Not a string of visible ASCII, or a method of MCP in another spelling, such as `Tools/Call`."""
+    PARAMS = "params"
+    NAME = "name"
+    """The name or URI that the method needs is missing, not a string, empty, or has control characters."""
+    ID = "id"
+    AMBIGUOUS_KIND = "ambiguous-kind"
+    """Both a request and a response, or a response with both a result and an error."""
+    TOOLS = "tools"
+    """`result.tools` that is not a list of objects with names."""
+
+
+class BadMessage(ValueError):  # noqa: N818 - says what it is
+    """A message that cannot be read for certain, and must not be passed on."""
+
+    def __init__(self, problem: MessageProblem) -> None:
+        super().__init__(problem.value)
+        self.problem = problem
+
+
+# JSON that every reader understands alike, or none at all.
+#
+# A gateway decides on what it reads, and a server acts on what it reads itself. Whatever two readers may take
+# differently is refused: duplicate keys, halves of characters, numbers that JSON does not have, bytes behind the
+# value.
+
+
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 64
+
+_READER = JsonReader()
+_PROBLEMS = {
+    JsonFlaw.CHARACTER: MessageProblem.SURROGATE,
+    JsonFlaw.DEPTH: MessageProblem.TOO_DEEP,
+    JsonFlaw.DUPLICATE: MessageProblem.DUPLICATE_KEY,
+}
+
+
+def decode_text(body: bytes, max_bytes: int = MAX_BYTES) -> str:
+    """Return the text of a body: UTF-8 without a byte order mark, within a size."""
+    if len(body) > max_bytes:
+        raise BadMessage(MessageProblem.TOO_LARGE)
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise BadMessage(MessageProblem.ENCODING) from None
+    if text.startswith("\ufeff"):
+        raise BadMessage(MessageProblem.ENCODING)
+    return text
+
+
+def read_json(text: str, max_depth: int = MAX_DEPTH) -> Json:
+    """Read the one value in a text."""
+    try:
+        return _READER.read(text, max_depth)
+    except JsonProblem as problem:
+        raise BadMessage(_PROBLEMS.get(problem.flaw, MessageProblem.SYNTAX)) from None
+
+
+def refuse_lookalikes(keys: Iterable[str], known: frozenset[str]) -> None:
+    """Refuse keys that some readers take for a known one: those that ignore case, or stop at a NUL."""
+    for key in keys:
+        if key not in known and key.partition("\0")[0].casefold() in known:
+            raise BadMessage(MessageProblem.LOOKALIKE_KEY)
+
 
 MAX_MESSAGES = 64
 """The most messages in a batch."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eastgate.reading.mcp.headers import agrees, media_type
-from eastgate.reading.mcp.messages import Message, read_messages
-from eastgate.reading.mcp.problems import BadMessage, MessageProblem
-from eastgate.reading.mcp.strict_json import MAX_BYTES
+from eastgate.reading.mcp.messages import MAX_BYTES, BadMessage, Message, MessageProblem, read_messages
+from eastgate.reading.mcp.tool_lists import agrees, media_type
 
 OVERRIDES = ("x-http-method", "x-http-method-override", "x-method-override")
 """Headers by which some servers take another method than that of the request."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.reading.mcp.problems import BadMessage, MessageProblem
+from eastgate.reading.mcp.messages import BadMessage, MessageProblem
 
 MAX_EVENT_BYTES = 4 * 1024 * 1024
 

@@ -4,8 +4,7 @@
 for people who write policies. Nothing is described twice: a demand has its CEL rule beside its Python rule.
 """
 
-from eastgate.reports.crds.admission import admission_policies
-from eastgate.reports.crds.definitions import Webhook, definitions
+from eastgate.reports.crds.definitions import Webhook, admission_policies, definitions
 from eastgate.reports.crds.editor import combine_schemas, editor_schemas, file_name
 
 __all__ = ["Webhook", "admission_policies", "combine_schemas", "definitions", "editor_schemas", "file_name"]

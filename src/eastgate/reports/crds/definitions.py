@@ -2,15 +2,200 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from eastgate.basics.records import dataclass
-from eastgate.dialects.serving import Column, Status
-from eastgate.reading.manifests.shapes import Record
-from eastgate.reports.crds.kinds import Definition, Version, served
-from eastgate.reports.crds.openapi import KEEP_UNKNOWN, Schema, SchemaContext, structural
-from eastgate.reports.crds.status import CONDITIONS, POLICY_STATUS
+from eastgate.dialects import registered
+from eastgate.dialects.base import Kind
+from eastgate.dialects.serving import AGE, Column, Served, ServedResource, Status
+from eastgate.reading.manifests.shapes import Choice, MapOf, Record
+from eastgate.reports.crds.openapi import (
+    CONDITIONS,
+    KEEP_UNKNOWN,
+    POLICY_STATUS,
+    Schema,
+    SchemaContext,
+    rules_of,
+    structural,
+)
+from eastgate.reports.invariants.shapes import CLUSTER_KIND
+from eastgate.reports.invariants.shapes import SERVED as STATED
+from eastgate.settings import MeshMode
+
+# Every kind that is read, with its shapes; and how an API server is to serve those that nobody else defines.
+
+
+_HOLDS = Column("Holds", '.status.conditions[?(@.type=="Holds")].status')
+_REASON = Column("Reason", '.status.conditions[?(@.type=="Holds")].reason')
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a kind. One that is `superseded` is served only where something converts it."""
+
+    name: str
+    shape: Record[Any]
+    columns: tuple[Column, ...]
+    superseded: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One CustomResourceDefinition. The first version is the one that is stored."""
+
+    group: str
+    kind: str
+    short: str | None
+    cluster_scoped: bool
+    resource: ServedResource
+    versions: tuple[Version, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A kind in one version as a file may hold it: one shape, or any of some."""
+
+    group: str
+    version: str
+    kind: str
+    shapes: tuple[Record[Any], ...]
+
+
+def served() -> list[Definition]:
+    """Return a definition of each kind that only Eastgate defines, with its versions in the order of its dialect.
+
+    The kinds of statements come last.
+    """
+    versions: dict[tuple[str, str], list[tuple[Kind[Any], Served]]] = {}
+    for kind in registered().kinds:
+        if kind.served is not None:
+            versions.setdefault((kind.group, kind.kind), []).append((kind, kind.served))
+    return [*(_kind_definition(of_kind) for of_kind in versions.values()), *_invariants()]
+
+
+def _invariants() -> Iterator[Definition]:
+    """Yield the definitions of statements about all requests, which are no policies."""
+    for kind, shape in STATED.items():
+        version = Version("v1alpha1", shape, (_HOLDS, _REASON, AGE))
+        yield Definition(
+            "eastgate.dev",
+            kind,
+            "cinv" if kind == CLUSTER_KIND else "inv",
+            kind == CLUSTER_KIND,
+            ServedResource(f"{kind.lower()}s", Status.CONDITIONS),
+            (version,),
+        )
+
+
+def _kind_definition(versions: Sequence[tuple[Kind[Any], Served]]) -> Definition:
+    kind, stored = versions[0]
+    return Definition(
+        kind.group,
+        kind.kind,
+        kind.short,
+        kind.cluster_scoped,
+        stored.resource,
+        tuple(
+            Version(kind.version, served.shape or kind.shapes()[0], served.columns, served.superseded)
+            for kind, served in versions
+        ),
+    )
+
+
+def readable() -> Iterator[Readable]:
+    """Yield every kind that Eastgate reads itself."""
+    for kind in registered().kinds:
+        yield Readable(kind.group, kind.version, kind.kind, kind.shapes())
+
+
+# ValidatingAdmissionPolicies: what a CustomResourceDefinition cannot say.
+#
+# That is the draft's “VAP Validation” list, which depends on the mesh, metadata, which a schema cannot reach, and
+# what stands beside the spec, which a schema that has a status cannot refuse.
+
+
+_API = "admissionregistration.k8s.io/v1"
+_BESIDE_SPEC = (
+    "dyn(object).all(field, field in ['apiVersion', 'kind', 'metadata', 'spec', 'status'])",
+    "a field beside spec belongs in it: indent it",
+)
+
+
+def admission_policies(mode: MeshMode) -> list[Schema]:
+    """Return a policy and its binding for each version of each kind, sorted by name."""
+    made = [
+        pair
+        for definition in served()
+        for version in definition.versions
+        for pair in _policy(definition, version, mode)
+    ]
+    return sorted(made, key=lambda resource: (str(resource["metadata"]["name"]), str(resource["kind"])))
+
+
+def _policy(of: Definition, version: Version, mode: MeshMode) -> Iterator[Schema]:
+    validations = [
+        {"expression": rule, "message": message, "reason": "Invalid"}
+        for rule, message in (
+            _BESIDE_SPEC,
+            *_of_the_mesh(version.shape, mode),
+            *_of_the_whole(version.shape),
+            *_annotations(version.shape),
+        )
+    ]
+    plural = of.resource.plural
+    metadata = {"name": f"{plural}.{version.name}.{of.group}", "labels": {"eastgate.dev/mesh-mode": str(mode)}}
+    rule = {
+        "apiGroups": [of.group],
+        "apiVersions": [version.name],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": [plural],
+    }
+    yield {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": metadata,
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"matchPolicy": "Exact", "resourceRules": [rule]},
+            "validations": validations,
+        },
+    }
+    yield {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": metadata,
+        "spec": {"policyName": metadata["name"], "validationActions": ["Deny"]},
+    }
+
+
+def _of_the_mesh(shape: Record[Any], mode: MeshMode) -> Iterator[tuple[str, str]]:
+    for rule in rules_of(shape.fields["spec"].shape):
+        for cel in rule.cel:
+            if mode in cel.mesh:
+                yield re.sub(r"\bself\b", "object.spec", cel.rule), cel.message
+
+
+def _of_the_whole(shape: Record[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the rules that compare the spec with the metadata, of which a definition sees only the name."""
+    for rule in rules_of(shape):
+        for cel in rule.cel:
+            yield re.sub(r"\bself\b", "object", cel.rule), cel.message
+
+
+def _annotations(shape: Record[Any]) -> Iterator[tuple[str, str]]:
+    """Yield a rule for each annotation that takes one of a few words."""
+    metadata = shape.fields["metadata"].shape
+    annotations = metadata.fields["annotations"].shape if isinstance(metadata, Record) else None
+    shapes = annotations.known if isinstance(annotations, MapOf) else {}
+    for name, of in sorted(shapes.items()):
+        if isinstance(of, Choice):
+            path = "object.metadata.annotations"
+            rule = f"!has({path}) || !('{name}' in {path}) || {path}['{name}'] in {list(of.options)}"
+            yield rule, f"the annotation {name} is {' or '.join(of.options)}"
+
 
 POLICY_LABEL = "gateway.networking.k8s.io/policy"
 _STATUS = {Status.ANCESTORS: POLICY_STATUS, Status.CONDITIONS: CONDITIONS}

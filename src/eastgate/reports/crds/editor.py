@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from eastgate.reading.manifests.shapes import Anything, Choice, Flag, ListOf, MapOf, Record, Shape, Text, Whole
-from eastgate.reading.manifests.shapes.patterns import any_case, whole
-from eastgate.reports.crds.kinds import Readable, readable
+from eastgate.reading.manifests.shapes.shape import any_case, whole
+from eastgate.reports.crds.definitions import Readable, readable
 from eastgate.reports.crds.openapi import Schema, rules_of, sentence
 
 DRAFT = "http://json-schema.org/draft-07/schema#"  # the newest that YAML language servers know all of

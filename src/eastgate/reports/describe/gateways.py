@@ -2,24 +2,195 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from eastgate.cluster import Backend, Gateway, GrpcMatch, Route, RouteMatch, StreamRule
-from eastgate.cluster.points import NamedPoint, RuleNamed
+from eastgate.cluster.points import DeadEnd, NamedPoint, Point, RuleNamed
+from eastgate.cluster.routing import ListenerGroup, RoutingTable
 from eastgate.cluster.routing.attachment import attached_routes, distinct_listeners
 from eastgate.cluster.routing.journey import Way, through_gateway, through_route
 from eastgate.cluster.routing.model import rules_of
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.dialects import Policy
-from eastgate.ir import Request
-from eastgate.reports.cluster import Cluster
+from eastgate.envoy.plan.enforcers import Enforcer, LayerEnforcement, enforcement_at_gateway
+from eastgate.envoy.plan.gateway import GatewayDestination
+from eastgate.envoy.plan.gateway_planner import plan_destinations
+from eastgate.ir import Is, Matcher, OneOf, Request, Suffix
+from eastgate.ir.attributes import BACKEND, HOST, SNI
+from eastgate.ir.symbolic.partial import Facts
+from eastgate.reach.endings import EnforcementPoint
+from eastgate.reach.table import EffectiveDestination, effective_table
+from eastgate.reports.cluster import Cluster, effects_of
 from eastgate.reports.columns import columns
-from eastgate.reports.describe.effective_policies import effective_policies_field
-from eastgate.reports.describe.findings import findings_field
-from eastgate.reports.describe.gateway_enforcement import enforcement_field
 from eastgate.reports.describe.model import DescribedField, Description, list_field, value_field
-from eastgate.reports.describe.tables import inherited_field, points_field, span_data
-from eastgate.reports.describe.ways import ways_field
+from eastgate.reports.describe.policies import findings_field
+from eastgate.reports.describe.policy import effective_policies_field
+from eastgate.reports.describe.tables import effective_field, inherited_field, points_field, span_data
+
+# Who may take which way through a gateway: a table by host, route and backend.
+#
+# Policies at gateways look at hosts, in the header and in the TLS handshake. A client that means no harm sends the
+# same in both, and the table is about such requests: one row for each host that a rule names, and one for the others.
+
+
+_FRESH = "other--host"  # a label that nobody has
+_HOSTS = frozenset({HOST, SNI})
+
+
+def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], list[Way]]) -> DescribedField:
+    """Make the effective table of some ways; `ways_of` returns those that a request may take."""
+    layers = [layer for way in ways for point in way.points for layer in cluster.layers(point)]
+    asked = (atom for layer in layers for atom in layer.atoms(observed=False))
+    matchers = [atom.matcher for atom in asked if isinstance(atom, Is) and atom.attribute in _HOSTS]
+    destinations: list[EffectiveDestination] = []
+    for name, facts in _hosts(matchers):
+        led = _without_dead_end(ways_of(Request(facts.values)) if facts.values else ways)
+        led = [way for way in led if _is_decided_by_what_it_shows(cluster, way)]
+        if not facts.values or any(_route(way.points) for way in led):
+            destinations += [_destination(cluster, name, facts, way, alone=len(led) == 1) for way in led]
+    if not destinations:
+        return list_field("effective", "Effective", [], [], none="no request takes it")
+    title = "HOST" if matchers else "WAY"
+    return effective_field(
+        cluster, [("", effective_table(destinations, cluster.authority.settings, cluster.given))], title=title
+    )
+
+
+def _is_decided_by_what_it_shows(cluster: Cluster, way: Way) -> bool:
+    """Tell whether the table can hold a way: rows tell requests apart by their HTTP, which some ways do not show."""
+    layers = (layer for point in way.points for layer in cluster.layers(point))
+    return not way.hides_http or not any(attribute.needs_http for layer in layers for attribute in layer.looks_at)
+
+
+def _destination(cluster: Cluster, host: str, facts: Facts, way: Way, *, alone: bool) -> EffectiveDestination:
+    layers = tuple(layer for point in way.points for layer in cluster.layers(point))
+    name = " ".join(part for part in (host, "" if alone else _way_text(way)) if part)
+    return EffectiveDestination(
+        name, (EnforcementPoint((way.where,), layers, facts.and_(Facts({BACKEND: way.backend}))),)
+    )
+
+
+def _hosts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, Facts]]:
+    """Yield each host that some rule names, each group of hosts, and all others; one entry if no rule names any."""
+    given = list(matchers)
+    exact = sorted({str(value) for matcher in given if isinstance(matcher, OneOf) for value in matcher.values})
+    suffixes = sorted(
+        {matcher.text for matcher in given if isinstance(matcher, Suffix)}, key=lambda text: (-len(text), text)
+    )
+    if not given:
+        yield "", Facts()
+        return
+    for host in exact:
+        yield host, Facts({HOST: host, SNI: host})
+    for suffix in suffixes:
+        host = _FRESH + suffix
+        others = " (others)" if any(other.endswith(suffix) for other in (*exact, *suffixes) if other != suffix) else ""
+        yield f"*{suffix}{others}", Facts({HOST: host, SNI: host}, _HOSTS)
+    yield "any other host", Facts({HOST: _FRESH, SNI: _FRESH}, _HOSTS)
+
+
+def _without_dead_end(ways: list[Way]) -> list[Way]:
+    """Leave out the way of requests that match no route, if there is any other: it leads nowhere."""
+    return [way for way in ways if _route(way.points)] or ways
+
+
+def _route(points: Iterable[Point]) -> str | None:
+    return next((f"{point.namespace}/{point.name}" for point in points if isinstance(point, RouteNamed)), None)
+
+
+def _way_text(way: Way) -> str:
+    """Render the route of a way and where it leads."""
+    route = _route(way.points)
+    if route is None:
+        return "no route" if isinstance(way.points[-1], DeadEnd) else way.where
+    rule = next((f" rule {point.label}" for point in way.points if isinstance(point, RuleNamed)), "")
+    return f"{route}{rule}" if way.leads_to is None else f"{route}{rule} -> {way.leads_to}"
+
+
+# What is enforced where at a gateway: by its Envoy, by the authorizer, or not at all, because a route is closed.
+
+
+_ENFORCERS = {
+    Enforcer.ENVOY: "by the gateway's Envoy",
+    Enforcer.AUTHORIZER: "by the authorizer",
+    Enforcer.BOTH: "by the gateway's Envoy, and by the authorizer where rules ask",
+}
+
+
+def enforcement_field(cluster: Cluster, gateway: Gateway) -> DescribedField:
+    """List each destination of a gateway, with who enforces the policies on the way to it."""
+    data: list[dict[str, object]] = []
+    lines: list[str] = []
+    groups = RoutingTable.of(cluster.authority.world, gateway).groups
+    for group in groups:
+        indent = "  " if len(groups) > 1 else ""
+        entries = list(_entries(cluster, gateway, group))
+        if len(groups) > 1:
+            lines.append(f"port {group.port}:")
+        for entry, texts in entries:
+            data.append({"port": group.port, **entry})
+            lines += [f"{indent}{text}" for text in texts]
+    return list_field("enforcement", "Enforcement", data, lines)
+
+
+def _entries(cluster: Cluster, gateway: Gateway, group: ListenerGroup) -> Iterator[tuple[dict[str, object], list[str]]]:
+    named, authority = GatewayNamed(gateway.namespace, gateway.name), cluster.authority
+    destinations = plan_destinations(named, group, cluster.layers, authority.world, authority.settings)
+    seen: set[str] = set()
+    for destination in destinations.values():
+        if destination.title not in seen and destination.routed is not None:
+            seen.add(destination.title)
+            yield _entry(cluster, destination, group.port)
+    for host in group.streams():
+        for candidate in host.candidates[:1]:
+            route = candidate.routed.route
+            title = f"{route.kind} {route.namespace}/{route.name} {host.hostname or '*'}"
+            words = "TLS is passed through: what policies cannot allow without a look at caller and request is closed"
+            entry: dict[str, object] = {"route": route.key, "rule": candidate.routed.rule, "to": None}
+            yield {**entry, "closed": [], "passedThrough": True, "layers": []}, [title, f"  {words}"]
+
+
+def _entry(cluster: Cluster, destination: GatewayDestination, port: int) -> tuple[dict[str, object], list[str]]:
+    routed, backend, end = destination.routed, destination.backend, destination.points[-1]
+    closed = [*destination.unsupported, *([str(end)] if isinstance(end, DeadEnd) else [])]
+    layers: list[dict[str, object]] = []
+    lines = [destination.title]
+    if destination.unsupported:
+        lines.append(f"  closed: the gateway cannot do all that it says: {', '.join(destination.unsupported)}")
+    elif closed:
+        lines.append(f"  closed: {closed[0]}")
+    for point in destination.points:
+        for layer in cluster.layers(point) if not isinstance(point, DeadEnd) else ():
+            enforced = enforcement_at_gateway(layer, port, destination.backend_key)
+            policies = sorted(map(str, effects_of([layer]).enforced))
+            layers.append(
+                {
+                    "layer": layer.name,
+                    "at": str(point),
+                    "policies": policies,
+                    "enforcedBy": enforced.enforcer.value,
+                    "reason": enforced.reason,
+                    "asks": list(enforced.asked),
+                }
+            )
+            lines.append(f"  {layer.name}  {_describe(enforced)}")
+            lines += [f"    {policy}" for policy in policies]
+    entry: dict[str, object] = {
+        "route": routed.route.key if routed is not None else None,
+        "rule": routed.rule if routed is not None else None,
+        "to": f"{backend.kind}/{backend.namespace}/{backend.name}" if backend is not None else None,
+        "closed": closed,
+        "passedThrough": False,
+        "layers": layers,
+    }
+    return entry, lines
+
+
+def _describe(enforced: LayerEnforcement) -> str:
+    because = f" ({enforced.reason})" if enforced.reason is not None else ""
+    asks = f": {', '.join(enforced.asked)}" if enforced.asked else ""
+    return f"{_ENFORCERS[enforced.enforcer]}{because}{asks}"
+
 
 _ANY = Request({})
 

@@ -15,7 +15,7 @@ from eastgate.cluster.points import Direction
 from eastgate.dialects import registered
 from eastgate.dialects.base import Dialect, Scene
 from eastgate.dialects.linting import enumerated
-from eastgate.dialects.modes import LayerMode, Mode
+from eastgate.dialects.words import LayerMode, Mode
 from eastgate.ir import Placement, PolicyRef, Site
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.conditions import condition_text

@@ -19,9 +19,9 @@ from eastgate.reach.table import EffectiveTable, destinations_at, effective_tabl
 from eastgate.reach.workloads import layers_before
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
-from eastgate.reports.describe.findings import findings_field
 from eastgate.reports.describe.model import DescribedField, Description, list_field, value_field
 from eastgate.reports.describe.modes import ShownMode, modes, stances_of, summary
+from eastgate.reports.describe.policies import findings_field
 from eastgate.reports.describe.tables import (
     effective_field,
     inherited_field,

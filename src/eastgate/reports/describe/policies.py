@@ -5,7 +5,7 @@ What is to be said is for each dialect to know (`eastgate.dialects.words`); here
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
@@ -33,8 +33,35 @@ from eastgate.dialects.words import NO_ACTION, DescribedRule, DescribedTarget, D
 from eastgate.ir import Origin
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
+from eastgate.reports.cluster import Cluster
+from eastgate.reports.describe.model import DescribedField, list_field
 from eastgate.reports.effective.words import rule_text
+from eastgate.reports.lint import Finding, lint
 from eastgate.settings import Settings
+
+# The findings of lint about one object.
+
+
+_MOST_WORKLOADS = 2_000  # lint examines all of them; with more, run it by itself
+
+
+def findings_field(cluster: Cluster, subjects: Collection[str]) -> DescribedField:
+    """List the findings about any of the subjects: workloads by key, others as `Kind/namespace/name`."""
+    if len(cluster.authority.world.workloads) > _MOST_WORKLOADS:
+        lines = [f"not looked for: there are more than {_MOST_WORKLOADS:,} workloads; run eastgate lint"]
+        return list_field("findings", "Findings", None, lines)
+    about = [finding for finding in _all(cluster) if set(finding.subjects) & set(subjects)]
+    lines = [f"{finding.code.id} {finding.severity}: {finding.message}" for finding in about]
+    data = [finding.to_json() for finding in about]
+    return (
+        list_field("findings", "Findings", data, lines) if lines else DescribedField("findings", "Findings", data, ())
+    )
+
+
+def _all(cluster: Cluster) -> list[Finding]:
+    if cluster.findings is None:
+        cluster.findings = lint(cluster.authority)
+    return cluster.findings
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,184 @@ from typing import TypeVar
 
 from eastgate.authority.questions import NOT_DECLARED, QuestionError
 from eastgate.basics.diagnostics import did_you_mean
-from eastgate.cluster import CONTROLLER_KINDS, ROUTE_KINDS
+from eastgate.cluster import CONTROLLER_KINDS, ROUTE_KINDS, PodsMatching, Selector, Service, ServicePort, Workload
 from eastgate.cluster.unread import list_unconsidered
+from eastgate.dialects.words import Mode
+from eastgate.ir import PolicyRef
+from eastgate.reach.table import EffectiveDestination, EffectiveTable, effective_table
+from eastgate.reach.workloads import service_alone
 from eastgate.reports.cluster import Cluster
+from eastgate.reports.columns import columns
 from eastgate.reports.describe.gateways import describe_backend, describe_gateway, describe_route
-from eastgate.reports.describe.model import DescribedField, Description
-from eastgate.reports.describe.namespaces import describe_namespace
+from eastgate.reports.describe.model import DescribedField, Description, list_field, shorten, value_field
+from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.describe.pods import describe_pod
+from eastgate.reports.describe.policies import does_text, findings_field
 from eastgate.reports.describe.policy import describe_policy
-from eastgate.reports.describe.services import describe_service
+from eastgate.reports.describe.tables import effective_field, labels_text, policies_on, policy_data, span_data
+from eastgate.reports.effective import span_text
 from eastgate.reports.kinds import UnknownKind, Word, policy_kinds, word_of
+
+# `describe namespace`: its workloads, which of them are open, and its policies.
+
+
+_MOST = 50
+
+
+def describe_namespace(cluster: Cluster, name: str) -> Description:
+    world = cluster.authority.world
+    namespace = world.namespace(name)
+    workloads = [_workload(cluster, key) for key in sorted(world.select(PodsMatching(name, Selector.of())))]
+    open_ones = [str(workload["key"]) for workload in workloads if workload["mode"] in (Mode.OPEN, Mode.GUARDED)]
+    rows = [
+        [
+            [str(workload["key"])],
+            [str(workload["serviceAccount"])],
+            [str(workload["ports"])],
+            [str(workload["policies"])],
+            [str(workload["mode"])],
+        ]
+        for workload in workloads
+    ]
+    table = columns(["WORKLOAD", "SERVICEACCOUNT", "PORTS", "POLICIES", "MODE"], rows[:_MOST]) if rows else []
+    more = [f"... and {len(rows) - _MOST} more"] if len(rows) > _MOST else []
+    services = sorted(key for key, service in world.services.items() if service.namespace == name)
+    return Description(
+        (
+            value_field("kind", "Kind", "Namespace"),
+            value_field("name", "Name", name),
+            DescribedField("declared", "Declared", name in world.namespaces, ()),
+            list_field("labels", "Labels", dict(sorted(namespace.labels.items())), labels_text(namespace.labels)),
+            list_field(
+                "annotations",
+                "Annotations",
+                dict(sorted(namespace.annotations.items())),
+                labels_text(namespace.annotations),
+            ),
+            value_field("services", "Services", services, ", ".join(shorten(services)) or "<none>"),
+            list_field("workloads", "Workloads", workloads, [*table, *more]),
+            list_field("open", "Open workloads", open_ones, shorten(open_ones)),
+            _namespace_policies(cluster, name),
+            findings_field(cluster, {f"Namespace/{name}"}),
+            DescribedField("source", "Source", span_data(namespace.span), ()),
+        ),
+        tuple(str(workload["key"]) for workload in workloads),
+    )
+
+
+def _workload(cluster: Cluster, key: str) -> dict[str, object]:
+    workload = cluster.authority.world.workloads[key]
+    return {
+        "key": key,
+        "serviceAccount": workload.service_account,
+        "ports": ",".join(str(port.number) for port in workload.ports) or "-",
+        "policies": len(policies_on(cluster, workload)),
+        "mode": summary(modes(cluster, workload)),
+    }
+
+
+def _namespace_policies(cluster: Cluster, name: str) -> DescribedField:
+    data: list[dict[str, object]] = []
+    rows = []
+    acting: set[PolicyRef] = set()
+    for key in cluster.authority.world.select(PodsMatching(name, Selector.of())):
+        effects = cluster.effects(key)
+        acting |= effects.enforced | effects.observed
+    for policy in cluster.policies:
+        if policy.ref.namespace == name or policy.ref in acting:
+            affected = cluster.affected(policy)
+            data.append({**policy_data(policy), "affects": [str(point) for point in affected]})
+            rows.append(
+                [[str(policy.ref)], [does_text(policy)], [f"affects {len(affected)}"], [span_text(policy.span)]]
+            )
+    return list_field("policies", "Policies", data, columns(None, rows))
+
+
+# `describe service`: the pods behind it, where they differ, and who may reach all of them.
+
+
+def describe_service(cluster: Cluster, service: Service) -> Description:
+    world = cluster.authority.world
+    pods = [world.workloads[key] for key in world.pods_of(service.key)]
+    return Description(
+        (
+            value_field("kind", "Kind", "Service"),
+            value_field("name", "Name", service.name),
+            value_field("namespace", "Namespace", service.namespace),
+            value_field("type", "Type", service.type),
+            value_field(
+                "selector", "Selector", dict(sorted(service.selector.items())), ",".join(labels_text(service.selector))
+            ),
+            _ports(cluster, service, pods),
+            list_field("pods", "Pods", [pod.key for pod in pods], shorten([pod.key for pod in pods])),
+            _differences(cluster, pods),
+            _effective(cluster, service, pods),
+            findings_field(cluster, {service.key, f"Service/{service.key}"}),
+            DescribedField("source", "Source", span_data(service.span), ()),
+        ),
+        tuple(pod.key for pod in pods),
+    )
+
+
+def _ports(cluster: Cluster, service: Service, pods: list[Workload]) -> DescribedField:
+    data: list[dict[str, object]] = []
+    rows = []
+    for port in service.ports:
+        targets = _targets(cluster, service, port, pods)
+        numbers = sorted({number for reached in targets.values() for number in reached})
+        missing = sorted(key for key, reached in targets.items() if not reached)
+        data.append(
+            {
+                "port": port.port,
+                "name": port.name,
+                "protocol": port.protocol,
+                "target": port.target,
+                "leadsTo": {key: list(reached) for key, reached in targets.items()},
+            }
+        )
+        leads = ", ".join(map(str, numbers)) or "nowhere"
+        note = f"no such port at {', '.join(shorten(missing, 5))}" if missing and pods else ""
+        name = f" ({port.name})" if port.name else ""
+        rows.append([[f"{port.port}/{port.protocol}{name}"], [f"-> {port.target}"], [f"= {leads}"], [note]])
+    return list_field("ports", "Ports", data, columns(None, rows))
+
+
+def _targets(cluster: Cluster, service: Service, port: ServicePort, pods: list[Workload]) -> dict[str, tuple[int, ...]]:
+    return {pod.key: cluster.authority.world.target_ports(service, port.port, pod) for pod in pods}
+
+
+def _differences(cluster: Cluster, pods: list[Workload]) -> DescribedField:
+    """Group the pods that decide alike; a Service should have no more than one group."""
+    groups: dict[int, list[Workload]] = {}
+    for pod in pods:
+        groups.setdefault(id(cluster.authority.programs.program(pod.key)), []).append(pod)
+    data: list[dict[str, object]] = []
+    lines: list[str] = []
+    for members in groups.values():
+        policies = [str(policy.ref) for policy in policies_on(cluster, members[0])]
+        mode = summary(modes(cluster, members[0]))
+        data.append({"pods": [pod.key for pod in members], "policies": policies, "mode": mode})
+        lines.append(", ".join(shorten([pod.key for pod in members], 5)) + f": {mode}")
+        lines += [f"  {policy}" for policy in policies] or ["  no policy"]
+    return list_field("groups", "Pods that decide alike", data, lines)
+
+
+def _effective(cluster: Cluster, service: Service, pods: list[Workload]) -> DescribedField:
+    table = service_table(cluster, service)
+    if table is None:
+        return list_field("effective", "Effective", [], [], none="there is nothing behind it to reach")
+    return effective_field(cluster, [("", table)], workloads=pods)
+
+
+def service_table(cluster: Cluster, service: Service) -> EffectiveTable | None:
+    """Return the table of who may reach its ports: a port is allowed only where every pod behind it allows."""
+    destinations = [
+        EffectiveDestination(str(port), entrance.passages[0].points, (port,))
+        for entrance in service_alone(cluster.authority, service).entrances
+        for port in entrance.ports
+    ]
+    return effective_table(destinations, cluster.authority.settings, cluster.given) if destinations else None
+
 
 T = TypeVar("T")
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from eastgate.basics.diagnostics import Code
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.dialects import HOSTS
+from eastgate.dialects.linting import Finding
 from eastgate.reach.comparison import DoubtReason
 from eastgate.reach.endings import Spelling
+from eastgate.reports.diff import codes
 from eastgate.reports.diff.model import (
     SPELLINGS,
     ChangedPorts,
@@ -124,3 +128,107 @@ def workloads_text(report: DiffReport) -> Iterator[str]:
         yield f"only in the new: {_names(report.added, 10)}"
     if report.removed:
         yield f"only in the old: {_names(report.removed, 10)}"
+
+
+# A comparison as lines for a terminal.
+
+
+def lines(report: DiffReport) -> Iterator[str]:
+    """Yield the lines, the summary last."""
+    for change in report.changes:
+        yield printable(headline(change))
+        yield printable(f"  by {cause(change.new)}") if change.new.policy else printable(f"  {cause(change.new)}")
+        yield printable(f"  before: {cause(change.old)}")
+        yield printable(f"  example: {example(change, report)}")
+        yield ""
+    for unproven in report.unproven:
+        yield printable(f"not proven: {unproven_text(unproven)}")
+    for line in workloads_text(report):
+        yield printable(line)
+    yield printable(summary(report))
+
+
+# A comparison as findings, for SARIF and for the annotations of a workflow.
+
+
+def diff_codes() -> dict[str, Code]:
+    """Return every code that a comparison can have."""
+    return {code.id: code for code in (codes.WIDER, codes.NARROWER, codes.NOT_PROVEN)}
+
+
+def findings(report: DiffReport) -> list[Finding]:
+    """Return a finding for each change, at the rule that decides now, or else at the one that did."""
+    changes = [_finding(change, report) for change in report.changes]
+    return [*changes, *(Finding(codes.NOT_PROVEN, unproven_text(unproven)) for unproven in report.unproven)]
+
+
+def _finding(change: VerdictChange, report: DiffReport) -> Finding:
+    code = codes.WIDER if change.is_wider else codes.NARROWER
+    message = f"{headline(change)}; by {cause(change.new)}; before: {cause(change.old)}"
+    return Finding(code, message, change.new.span, None, change.requests.destinations, example(change, report))
+
+
+# A comparison as Markdown, for a comment on a pull request.
+
+
+MARK = "<!-- eastgate diff -->"
+"""The first line, by which a comment is found again that is to be replaced."""
+_MOST = 50  # changes that a comment shows
+
+
+def markdown(report: DiffReport) -> str:
+    """Return the whole text."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: DiffReport) -> Iterator[str]:
+    yield MARK
+    yield "### Which requests change their verdict"
+    yield ""
+    yield f"{_icon(report)} {_text(summary(report))}"
+    if report.changes:
+        yield ""
+        yield "| | requests | now | before |"
+        yield "|---|---|---|---|"
+        for change in report.changes[:_MOST]:
+            yield _row(change)
+        if len(report.changes) > _MOST:
+            yield ""
+            yield f"{len(report.changes) - _MOST} more are left out here."
+        yield ""
+        yield "<details><summary>Examples</summary>"
+        yield ""
+        for change in report.changes[:_MOST]:
+            yield f"- now {'allowed' if change.is_wider else 'denied'}: {_code(example(change, report))}"
+        yield ""
+        yield "</details>"
+    if report.unproven:
+        yield ""
+        for unproven in report.unproven[:_MOST]:
+            yield f"- not proven: {_text(unproven_text(unproven))}"
+    for line in workloads_text(report):
+        yield ""
+        yield _text(line)
+
+
+def _icon(report: DiffReport) -> str:
+    return ":white_check_mark:" if report.equal else ":warning:"
+
+
+def _row(change: VerdictChange) -> str:
+    verdict = "**allowed**" if change.is_wider else "**denied**"
+    cells = (requests_text(change.requests), cause(change.new), cause(change.old))
+    return f"| {verdict} | {' | '.join(map(_text, cells))} |"
+
+
+_SPECIAL = frozenset("\\`*_{}[]<>#|~@!&$")
+
+
+def _text(text: str) -> str:
+    """Return a text in which nothing is markup: names come from manifests that anybody may have proposed."""
+    return "".join(f"&#{ord(c)};" if c in _SPECIAL else c for c in printable(text))
+
+
+def _code(text: str) -> str:
+    """Return a text as code."""
+    return f"<code>{_text(text)}</code>"

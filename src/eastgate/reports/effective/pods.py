@@ -25,7 +25,7 @@ from eastgate.ir import (
 from eastgate.ir.attributes import SOURCE_LABELS, SOURCE_WORKLOAD
 from eastgate.ir.symbolic.callers import CallerKind
 from eastgate.ir.symbolic.simplify import both, either
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from eastgate.reach.callers import CallerEntry
 from eastgate.reach.endings import Branch
 from eastgate.reach.table import EffectiveDestination, EffectiveTable, Row

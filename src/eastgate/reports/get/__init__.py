@@ -9,9 +9,8 @@ from eastgate.basics.diagnostics import did_you_mean
 from eastgate.cluster import CONTROLLER_KINDS, ROUTE_KINDS, Selector
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.get import rows
-from eastgate.reports.get.manifests import as_list, manifest
+from eastgate.reports.get.manifests import BadSelector, as_list, manifest, parse_selector
 from eastgate.reports.get.model import Listed, Listing
-from eastgate.reports.get.selectors import BadSelector, parse_selector
 from eastgate.reports.kinds import UnknownKind, Word, policy_kinds, word_of
 
 __all__ = [

@@ -21,7 +21,7 @@ from eastgate.cluster import (
 from eastgate.cluster.externals import EXTERNAL_GROUP
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.dialects import Policy, dialect_of, registered
-from eastgate.dialects.modes import Mode
+from eastgate.dialects.words import Mode
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Document
 from eastgate.reports.cluster import Cluster

@@ -19,8 +19,8 @@ from eastgate.reports.effective.words import ports_text
 from eastgate.reports.graph.build import Survey, node_behind
 from eastgate.reports.graph.model import AllowedWay, Bundle, Graph, GraphNode, NodeKind, Pairs, ReachVerdict
 from eastgate.reports.graph.pod_groups import GroupPairs, PodRowsOfGraph, pair_groups
-from eastgate.reports.graph.ports import PortSet, with_ports
 from eastgate.reports.graph.reached import Reached, ReachOutcome
+from eastgate.reports.graph.selection import PortSet, with_ports
 
 _LONGEST = 120  # characters of a condition between groups
 

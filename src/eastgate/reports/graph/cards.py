@@ -7,8 +7,7 @@ from xml.sax.saxutils import escape
 
 from eastgate.reports.graph.layout import LINE, UNREACHED, Card, CardRow, Chip, DrawnEdge, PictureLayout, Zone, lay_out
 from eastgate.reports.graph.model import NodeKind
-from eastgate.reports.graph.picture import Picture
-from eastgate.reports.graph.shapes import Drawing, attribute, box, text, tooltip
+from eastgate.reports.graph.picture import Drawing, Picture, attribute, box, text, tooltip
 
 
 def draw_cards(picture: Picture, *, why: bool, top: float) -> Drawing:

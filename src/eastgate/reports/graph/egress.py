@@ -23,15 +23,15 @@ from eastgate.ir.attributes import (
     Attribute,
 )
 from eastgate.ir.symbolic.caller_cells import CallerCells
-from eastgate.ir.symbolic.listing import TooManyEntries
+from eastgate.ir.symbolic.cells import TooManyEntries
 from eastgate.ir.symbolic.partial import ArmIndex, Facts
 from eastgate.reach.endings import Branch, EnforcementPoint, fold, list_points
 from eastgate.reach.requests import port_classes
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.conditions import allowed_when, explain_branches
 from eastgate.reports.graph.model import ANY_ADDRESS, AllowedWay, Bundle, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.ports import ports_in, union, with_ports
-from eastgate.reports.graph.words import natural
+from eastgate.reports.graph.selection import ports_in, union, with_ports
+from eastgate.reports.graph.text import natural
 
 _ELSEWHERE: dict[Attribute, Known] = {
     DESTINATION_NAMESPACE: None,

@@ -17,9 +17,9 @@ from eastgate.reports.cluster import effects_of
 from eastgate.reports.connections import selector_text
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.model import AllowedWay, Bundle, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.ports import PortSet, port_sets, union, with_ports
 from eastgate.reports.graph.reached import Reached
-from eastgate.reports.graph.words import labels_words
+from eastgate.reports.graph.selection import PortSet, port_sets, union, with_ports
+from eastgate.reports.graph.text import labels_words
 
 _Accepts = tuple[PortSet, Origin | None]  # ports, and the rule that accepts what is sent to them
 _Accepted = dict[str, frozenset[_Accepts]]  # by the labels of pods

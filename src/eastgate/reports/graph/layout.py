@@ -16,7 +16,7 @@ from textwrap import wrap
 from eastgate.basics.records import dataclass
 from eastgate.reports.graph.model import GraphNode
 from eastgate.reports.graph.picture import Picture, WayIn, caller_name, shorten
-from eastgate.reports.graph.words import short_rule
+from eastgate.reports.graph.text import short_rule
 
 UNREACHED = "nobody may call it"
 LINE = 16  # of text

@@ -13,8 +13,8 @@ from eastgate.reports.graph.aggregate import Grouping, count_groups, group_graph
 from eastgate.reports.graph.build import Survey, bundles_of, list_graph, merge_targets, nodes_of
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, ReachVerdict
 from eastgate.reports.graph.pod_groups import PodRowsOfGraph
-from eastgate.reports.graph.ports import union
 from eastgate.reports.graph.reached import Reached
+from eastgate.reports.graph.selection import union
 
 MOST_NODES = 120  # that a picture has room for
 

@@ -10,8 +10,7 @@ from itertools import groupby
 
 from eastgate.basics.records import dataclass
 from eastgate.reports.graph.model import GraphNode, ReachVerdict
-from eastgate.reports.graph.picture import Picture, WayIn, caller_name, shorten
-from eastgate.reports.graph.shapes import Drawing, attribute, box, text, tooltip
+from eastgate.reports.graph.picture import Drawing, Picture, WayIn, attribute, box, caller_name, shorten, text, tooltip
 
 _CELL, _MARGIN, _LINE = 22, 24, 16
 _DIGIT = 5.6  # width of a character in a cell, about

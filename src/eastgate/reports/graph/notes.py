@@ -13,7 +13,7 @@ from eastgate.cluster.unread.model import Unread
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.graph.build import app_of
 from eastgate.reports.graph.model import Bundle, Graph, NodeKind, ReachVerdict
-from eastgate.reports.graph.words import limit, natural
+from eastgate.reports.graph.text import limit, natural
 
 _MOST = 6  # pods that are named
 

@@ -9,10 +9,9 @@ from string import Template
 
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.graph.model import Bundle, Graph
-from eastgate.reports.graph.shapes import STYLE
+from eastgate.reports.graph.picture import STYLE
 from eastgate.reports.graph.svg import draw
-from eastgate.reports.graph.text import list_rows, list_sections
-from eastgate.reports.graph.words import caller_names, natural, ports_of, rule_name
+from eastgate.reports.graph.text import caller_names, list_rows, list_sections, natural, ports_of, rule_name
 
 
 def to_html(graph: Graph, *, why: bool) -> str:

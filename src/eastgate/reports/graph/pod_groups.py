@@ -7,12 +7,187 @@ Callers of a row that are no pods of the manifests keep a name of their own. Wha
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from eastgate.basics.records import dataclass
+from eastgate.cluster import Workload
+from eastgate.ir import Labelled
+from eastgate.ir.symbolic.partial import Facts
+from eastgate.reach.network import network_reach
+from eastgate.reports.connections import selector_text
+from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.ports import PortSet, port_set_of, union
+from eastgate.reports.graph.reached import Reached
+from eastgate.reports.graph.selection import PortSet, port_set_of, union
+from eastgate.reports.graph.text import labels_words, natural
+
+# Names of the callers in rows by pod: each pod, kinds of pods by their labels, and crowds.
+
+
+CLUSTER = "anyone in the cluster"
+OUTSIDE = "outside the cluster"
+_ANYWHERE, _ELSEWHERE = "[any namespace]", "[other namespaces]"
+FEW = 3  # callers that are left out by name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodCaller:
+    """A caller of rows: a pod, a kind of pods that no manifest has, or callers who are no pods.
+
+    `labels` are those of a kind of pods; `like` are the pods that exist and have such labels. `is_closed`: a whole cell
+    of callers to which all is denied.
+    """
+
+    id: str
+    number: int
+    facts: Facts
+    namespace: str | None = None
+    workload: Workload | None = None
+    labels: str | None = None
+    like: tuple[str, ...] = ()
+    is_closed: bool = False
+
+
+class PodNames:
+    """Names callers in the graph. `each`: rows name every pod, and nothing else."""
+
+    def __init__(self, surveyed: Survey, *, each: bool) -> None:
+        self._found = surveyed
+        self._each = each
+        self._authority = surveyed.reach.authority
+
+    def sources(
+        self,
+        callers: Sequence[PodCaller],
+        alike: set[PodCaller],
+        everybody: Sequence[PodCaller],
+        reached: Reached,
+        *,
+        by_identity: bool,
+        is_local: bool,
+    ) -> list[GraphNode]:
+        """Name the callers of a row: all of them, all but a few, or each. `alike` may do as much, or more.
+
+        `is_local`: only those of one namespace are asked about.
+        """
+        if self._each:
+            pods = [caller for caller in callers if caller.workload is not None]
+            return [GraphNode(caller.id, NodeKind.POD, caller.namespace) for caller in pods]
+        crowds: list[GraphNode] = []
+        if 2 * len(callers) > len(alike) and self._found.has_all_callers and not is_local:
+            crowd, homes = self._crowd(alike, everybody, reached)
+            crowds = [GraphNode(crowd, NodeKind.ANYONE)] if crowd is not None else []
+            callers = callers if crowd is None else [caller for caller in callers if caller.namespace in homes]
+        pods = [caller for caller in callers if caller.workload is not None]
+        names = [GraphNode(caller.id, NodeKind.POD, caller.namespace) for caller in pods]
+        if by_identity:
+            names = [self._found.every_caller[number] for number in dict.fromkeys(caller.number for caller in pods)]
+        names.sort(key=lambda node: natural(node.id))
+        kinds = [caller for caller in callers if caller.labels is not None]
+        if by_identity:
+            whole = self._whole_cells(kinds, everybody)
+            is_all = any(self._found.every_caller[number].namespace is None for number in whole)
+            names += [self._found.every_caller[n] for n in whole if n in self._found.callers or not is_all]
+            kinds = [caller for caller in kinds if caller.number not in whole]
+        names += self._kinds_named(kinds, alike, everybody, reached)
+        rest = [caller for caller in callers if caller.workload is None and caller.labels is None]
+        outsiders = {caller.id for caller in everybody if self._is_outsider(caller)}
+        if len(outsiders) > 1 and outsiders <= {caller.id for caller in rest} and not by_identity:
+            names.append(GraphNode(OUTSIDE, NodeKind.OUTSIDE))
+            rest = [caller for caller in rest if caller.id not in outsiders]
+        return [*crowds, *names, *(self._found.every_caller[caller.number] for caller in rest)]
+
+    def _whole_cells(self, kinds: Sequence[PodCaller], everybody: Sequence[PodCaller]) -> list[int]:
+        """Return the cells of callers all of whose kinds of pods these are."""
+        chosen = set(kinds)
+        parts = {caller.number for caller in everybody if caller.labels is not None and caller not in chosen}
+        return [number for number in dict.fromkeys(caller.number for caller in kinds) if number not in parts]
+
+    def _is_outsider(self, caller: PodCaller) -> bool:
+        return self._found.every_caller[caller.number].is_external
+
+    def _crowd(
+        self, alike: set[PodCaller], everybody: Sequence[PodCaller], reached: Reached
+    ) -> tuple[str | None, frozenset[str]]:
+        """Return what all callers, or nearly all of them, are called.
+
+        With it come the namespaces whose callers it leaves out though some of them may: these are named beside it.
+        """
+        missing = [caller for caller in everybody if caller not in alike]
+        if [caller.id for caller in missing] == ["anonymous"]:
+            return ANY_IDENTITY, frozenset()
+        outsiders = [caller for caller in everybody if self._is_outsider(caller)]
+        name = ANYONE
+        if outsiders and set(outsiders) <= set(missing):
+            missing = [caller for caller in missing if caller not in outsiders]
+            name = CLUSTER
+        if not missing:
+            return name, frozenset()
+        if any(caller.namespace is None for caller in missing):
+            return None, frozenset()  # those of other namespaces are most of all
+        present = {caller.namespace for caller in everybody if caller in alike}
+        homes = {str(caller.namespace) for caller in missing}
+        closed = homes - present
+        rest = [caller for caller in missing if caller.namespace not in closed]
+        pods = sorted((caller.id for caller in rest if caller.workload is not None), key=natural)
+        kinds = [caller for caller in rest if caller.labels is not None and not set(caller.like) & set(pods)]
+        many = sum(caller.workload is not None for caller in alike)
+        is_account = any(caller.workload is None and caller.labels is None for caller in rest)
+        if not is_account and 2 * len(pods) <= many:
+            unmade = (node.id for node in self._kinds_named(kinds, set(rest), everybody, reached))
+            names = [*_whole(closed), *pods, *unmade]
+            if len(names) <= FEW:
+                return f"{name} but {', '.join(names)}", frozenset()
+        if len(homes) <= FEW and len(homes) < len(present | homes):
+            return f"{name} but {', '.join(_whole(homes))}", frozenset(homes)
+        return None, frozenset()
+
+    def _kinds_named(
+        self, kinds: Sequence[PodCaller], alike: set[PodCaller], every: Sequence[PodCaller], reached: Reached
+    ) -> Iterator[GraphNode]:
+        """Yield names for kinds of pods that no manifest has, by namespace, in the words of the policies."""
+        words: dict[str, list[str | None]] = defaultdict(list)
+        workload = self._authority.world.workloads[reached.destination.members[0]]
+        homes = {caller.namespace for caller in every if caller.labels is not None or caller.is_closed}
+        for namespace in dict.fromkeys(caller.namespace for caller in kinds):
+            found = network_reach(self._authority).kinds_of_pods(workload, namespace)
+            selectors = found[0] if found is not None else []
+            here = [caller for caller in every if caller.labels is not None and caller.namespace == namespace]
+            mine = [caller for caller in kinds if caller.namespace == namespace]
+            for text in _labels_named(mine, here, alike, selectors):
+                words[text].append(namespace)
+        for text, namespaces in words.items():
+            if len(homes) > 1 and homes <= set(namespaces):
+                yield GraphNode(f"{_ANYWHERE}/[{text}]", NodeKind.FUTURE_PODS)
+                continue
+            for namespace in namespaces:
+                yield GraphNode(f"{namespace or _ELSEWHERE}/[{text}]", NodeKind.FUTURE_PODS, namespace)
+
+
+def _labels_named(
+    mine: Sequence[PodCaller], here: Sequence[PodCaller], alike: set[PodCaller], selectors: Sequence[Labelled]
+) -> Iterator[str]:
+    """Yield what pods of a namespace are called: by selectors of policies that select no pod with another answer."""
+    if all(caller in alike for caller in here):
+        yield "other pods" if any(caller.like for caller in here) else "all pods"
+        return
+    left = {str(caller.labels) for caller in mine}
+    named = []
+    for selector in sorted(selectors, key=lambda each: (len(str(each)), str(each))):
+        selected = [caller for caller in here if selector.contains(str(caller.labels))]
+        covered = {str(caller.labels) for caller in selected} & left
+        if covered and all(caller in alike for caller in selected):
+            named.append(f"pods with {selector_text(selector.selector)}")
+            left -= covered
+    if left and all(caller in alike for caller in here if not caller.like):
+        yield "other pods"
+        return
+    yield from (*named, *(f"pods with {labels_words(labels)}" for labels in sorted(left)))
+
+
+def _whole(namespaces: Iterable[str]) -> list[str]:
+    return [f"{namespace}/*" for namespace in sorted(namespaces, key=natural)]
 
 
 @dataclass(frozen=True, slots=True)

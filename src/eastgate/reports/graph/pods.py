@@ -29,10 +29,9 @@ from eastgate.reach.reachability import Answer
 from eastgate.reports.graph.build import Survey, without_rules
 from eastgate.reports.graph.conditions import narrow, within
 from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.pod_names import FEW, PodCaller, PodNames
-from eastgate.reports.graph.ports import PortSet, is_subset, port_sets, union, with_ports
+from eastgate.reports.graph.pod_groups import FEW, PodCaller, PodNames
 from eastgate.reports.graph.reached import Reached, ReachOutcome, outcome_of, takes
-from eastgate.reports.graph.selection import facts_of
+from eastgate.reports.graph.selection import PortSet, facts_of, is_subset, port_sets, union, with_ports
 
 _BY_POD = frozenset({SOURCE_WORKLOAD, SOURCE_LABELS, VICINITY})
 

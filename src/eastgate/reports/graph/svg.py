@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from eastgate.reports.graph.cards import draw_cards
 from eastgate.reports.graph.matrix import draw_matrix
 from eastgate.reports.graph.model import Graph, ReachVerdict
-from eastgate.reports.graph.picture import Picture
-from eastgate.reports.graph.shapes import STYLE, box, text
+from eastgate.reports.graph.picture import STYLE, Picture, box, text
 from eastgate.reports.graph.text import list_sections
 
 _NAMESPACE = "http://www.w3.org/2000/svg"

@@ -10,12 +10,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeAlias
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.trace_json import origin_to_json
 from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Point
-from eastgate.ir import Layer, Origin, PolicyRef, Rule, RuleKind
+from eastgate.ir import Chain, Derived, Layer, Observe, Origin, PolicyRef, Rule, RuleKind, rewrite_stage
 from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, Entrance, Passage
@@ -24,8 +25,35 @@ from eastgate.reach.reachability import Answer, Reachability
 from eastgate.reach.searching import IMPOSSIBLE
 from eastgate.reports.columns import Line, columns, lay_out
 from eastgate.reports.graph.conditions import allowed_when
-from eastgate.reports.graph.leaving_out import RuleKey, key_of, leave_out
-from eastgate.reports.graph.words import limit, rule_lines
+from eastgate.reports.graph.text import limit, rule_lines
+
+# Layers without some of their rules.
+
+
+RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
+"""What tells a rule apart, in whichever layer it is."""
+
+
+def key_of(origin: Origin) -> RuleKey:
+    """Return what tells a rule of this origin apart."""
+    return origin.policy, origin.index, origin.derived
+
+
+def leave_out(layer: Layer, keys: frozenset[RuleKey]) -> Layer:
+    """Return a layer without some rules; the layer itself where it has none of them."""
+    if not any(key_of(rule.origin) in keys for chain in layer.chains for rule in chain.rules(observed=False)):
+        return layer
+    cases = tuple(replace(case, chain=_chain(case.chain, keys)) for case in layer.cases)
+    return replace(layer, cases=cases, otherwise=_chain(layer.otherwise, keys))
+
+
+def _chain(chain: Chain, keys: frozenset[RuleKey]) -> Chain:
+    def leave(rule: Rule) -> Rule | None:
+        return None if key_of(rule.origin) in keys else rule
+
+    stages = (stage if isinstance(stage, Observe) else rewrite_stage(stage, leave) for stage in chain.stages)
+    return replace(chain, stages=tuple(stages))
+
 
 _MOST = 4  # rules that are named in the place of one
 _AUTHORED = frozenset({RuleKind.LISTED, RuleKind.SCHEME})

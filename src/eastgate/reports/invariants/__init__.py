@@ -5,7 +5,7 @@ Read `model` (what is stated), `callers`, `future` and `requests` (whom and what
 """
 
 from eastgate.reports.invariants.model import Statement
+from eastgate.reports.invariants.objects import StatementFinding, StatementStanding
 from eastgate.reports.invariants.proving import prove
-from eastgate.reports.invariants.standings import StatementFinding, StatementStanding
 
 __all__ = ["Statement", "StatementFinding", "StatementStanding", "prove"]

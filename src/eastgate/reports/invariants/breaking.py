@@ -19,7 +19,7 @@ from eastgate.ir import NEVER, Predicate, Request, authorizers_in
 from eastgate.ir.attributes import METHOD, PATH, SOURCE_LABELS, Attribute
 from eastgate.ir.symbolic.partial import Facts, residual
 from eastgate.ir.symbolic.simplify import both
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from eastgate.ir.symbolic.witnesses import GaveUp, pick_values
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.comparison import AuthorityComparison, ComparisonDoubt, DoubtReason, VerdictDifference
@@ -34,10 +34,10 @@ from eastgate.reports.invariants.covering import Covered, OwnAccess, cover_desti
 from eastgate.reports.invariants.future import ImaginedPod, imagine
 from eastgate.reports.invariants.labels import TooManyLabellings
 from eastgate.reports.invariants.model import Statement
+from eastgate.reports.invariants.objects import Counterexample, StatementStanding
 from eastgate.reports.invariants.proving import StatementProof, prove
 from eastgate.reports.invariants.requests import requests_at
 from eastgate.reports.invariants.selecting import may_select, selects_otherwise
-from eastgate.reports.invariants.standings import Counterexample, StatementStanding
 
 _ABOUT_NO_STATEMENT = frozenset({DoubtReason.HOST, DoubtReason.NETWORK, DoubtReason.UNREAD})
 _USUAL: Mapping[Attribute, str] = MappingProxyType({METHOD: "GET", PATH: "/"})

@@ -21,8 +21,7 @@ from eastgate.cluster.objects import NAME_LABEL
 from eastgate.ir import ALWAYS, NEVER, Is, Labelled, OneOf, Predicate, Prefix, mentions
 from eastgate.ir.attributes import IDENTITY, SOURCE_LABELS, SOURCE_WORKLOAD
 from eastgate.ir.labels import Selector
-from eastgate.ir.service_accounts import service_account_id
-from eastgate.ir.spiffe import SCHEME, trust_domain_of
+from eastgate.ir.spiffe import SCHEME, service_account_id, trust_domain_of
 from eastgate.ir.symbolic.callers import (
     AccountsIn,
     AnonymousCell,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
+from eastgate.cluster import ends
+from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.question import Question
+from eastgate.cluster.resources import selector_of
 from eastgate.ir.labels import Selector
+from eastgate.ir.spiffe import SCHEME
+from eastgate.reading.manifests import Node
 
 ALL_ACCOUNTS = "*"
 """In the place of the name of a service account: all of its namespace."""
@@ -117,3 +122,115 @@ class Statement:
     def is_about_named(self) -> bool:
         """Return whether requests of the callers that it names break it; otherwise those of all others do."""
         return self.mode is not Quantifier.ONLY
+
+
+# From a document that fits its shape to the statement in it.
+
+
+_NOWHERE = ends.EntryPoint("", (), {})  # where a name is asked about by itself
+
+
+def statement_of(spec: Node, external_auth: Mapping[str, str], namespace: str | None = None) -> Statement:
+    """Return the statement of a checked spec; one of a namespace is about nothing outside of it."""
+    mode = next(mode for mode in Quantifier if mode in spec)
+    node = spec[mode]
+    cites = spec.get("cites")
+    return Statement(
+        mode,
+        _callers(node["from"]),
+        _destinations(node["to"], namespace),
+        _requests(node),
+        spec.key_span(mode),
+        _flag(spec, "includeFuture"),
+        external_auth,
+        cites.text if cites is not None else None,
+        _flag(node, "includeSelf"),
+        tuple(_words(node, spec)),
+    )
+
+
+def _words(node: Node, spec: Node) -> Iterator[tuple[Question, Span]]:
+    """Yield each name that may be misspelt, and its span."""
+    for group in (node["from"], node.nearest("from", "except")):
+        for account in group.get("serviceAccounts") or ():
+            named = ends.ServiceAccount.of_key(account.text.replace(ALL_ACCOUNTS, "default"))
+            yield Question(named, _NOWHERE), account.span
+        for identity in group.get("identities") or ():
+            if identity.text.startswith(SCHEME) and not identity.text.endswith("/*"):
+                yield Question(ends.SpiffeId(identity.text), _NOWHERE), identity.span
+    asked = Question(ends.ANONYMOUS, _NOWHERE)
+    for method in node.nearest("http", "methods"):
+        yield replace(asked, method=method.text), method.span
+    for message in node.get("mcpMethods") or ():
+        yield replace(asked, mcp_method=message.text), message.span
+    for tool in node.get("tools") or ():
+        if not tool.text.endswith("*"):
+            yield replace(asked, tool=tool.text), tool.span
+    answers = spec.get("externalAuth")
+    if answers is not None:
+        yield from ((replace(asked, external_auth={name: "allow"}), answers.key_span(name)) for name in answers.keys)
+
+
+def _callers(node: Node) -> CallerSelector:
+    without = node.get("except")
+    of = _group(node)
+    if without is None:
+        return CallerSelector(of)
+    anybody = CallerGroup(anybody=True)  # who is not excepted, where nothing else is said
+    return CallerSelector(of if of != CallerGroup() else anybody, _group(without))
+
+
+def _group(node: Node) -> CallerGroup:
+    pods, namespaces = node.get("pods"), node.get("namespaces")
+    identities = _texts(node, "identities")
+    return CallerGroup(
+        frozenset(
+            (namespace, name) for namespace, _, name in (a.partition("/") for a in _texts(node, "serviceAccounts"))
+        ),
+        selector_of(namespaces) if namespaces is not None else None,
+        frozenset(identity for identity in identities if not identity.endswith("/*")),
+        frozenset(i.removeprefix(SCHEME).removesuffix("/*") for i in identities if i.endswith("/*")),
+        _flag(node, "anonymous"),
+        _flag(node, "any"),
+        selector_of(pods) if pods is not None else None,
+    )
+
+
+def _destinations(node: Node, namespace: str | None) -> DestinationSelector:
+    pods, namespaces = node.get("pods"), node.get("namespaces")
+    at = pods or namespaces or node
+    return DestinationSelector(
+        selector_of(pods) if pods is not None or namespaces is not None else None,
+        selector_of(namespaces) if namespace is None else Selector.of({NAME_LABEL: namespace}),
+        _named(node, "services"),
+        _named(node, "gateways"),
+        _named(node, "backends"),
+        at.span,
+    )
+
+
+def _requests(node: Node) -> RequestSelector:
+    http = node.get("http")
+    return RequestSelector(
+        {port.number: port.span for port in node.get("ports") or ()},
+        http is not None,
+        _texts(http, "methods"),
+        _texts(http, "paths"),
+        _texts(http, "hosts"),
+        _texts(node, "tools"),
+        _texts(node, "mcpMethods"),
+    )
+
+
+def _texts(node: Node | None, key: str) -> tuple[str, ...]:
+    entries = node.get(key) if node is not None else None
+    return tuple(entry.text for entry in entries or ())
+
+
+def _named(node: Node, key: str) -> tuple[Named, ...]:
+    return tuple(Named(entry.text, entry.span) for entry in node.get(key) or ())
+
+
+def _flag(node: Node, key: str) -> bool:
+    flag = node.get(key)
+    return flag is not None and flag.value is True

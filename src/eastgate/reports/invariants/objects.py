@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import json
 from collections.abc import Mapping
@@ -9,12 +10,65 @@ from typing import Any
 
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.records import dataclass
+from eastgate.cluster.question import Question
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import read_nodes_text
 from eastgate.reading.manifests.shapes import Check, check
-from eastgate.reports.invariants.model import Statement
-from eastgate.reports.invariants.read import statement_of
+from eastgate.reports.invariants.future import ImaginedPod
+from eastgate.reports.invariants.model import Statement, statement_of
 from eastgate.reports.invariants.shapes import CLUSTER_KIND, KINDS, SERVED, check_namespace
+
+# What is known of a statement, with the request that breaks it.
+
+
+class StatementStanding(enum.StrEnum):
+    """What is known of a statement."""
+
+    HOLDS = "holds"
+    BROKEN = "broken"
+    NOT_PROVEN = "not proven"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A request that breaks a statement, as the engine decides it.
+
+    `imagined` is its destination, where that does not exist yet; `caller` is the pod that calls, and `account` its
+    account, if these do not; `labels` are those of the caller's namespace, if that does not. `lines` show the rule that
+    decides, `field` is its path in the policy, and `policies` are those of which one would have to change.
+    """
+
+    question: Question
+    verdict: str
+    reason: str
+    policy: str | None
+    rule: int | None
+    file: str | None
+    line: int | None
+    lines: tuple[str, ...]
+    policies: tuple[str, ...]
+    imagined: ImaginedPod | None = None
+    labels: dict[str, str] = dataclasses.field(default_factory=dict)
+    field: str | None = None
+    caller: ImaginedPod | None = None
+    account: str | None = None
+
+    @property
+    def objects(self) -> list[dict[str, object]]:
+        """Return what the request needs and does not exist, as objects of the Kubernetes API."""
+        pods = (pod for pod in (self.imagined, self.caller) if pod is not None)
+        return [manifest for pod in pods for manifest in pod.to_manifests()]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementFinding:
+    """The answer to a statement: `why` it is not proven, or the counterexample that breaks it."""
+
+    standing: StatementStanding
+    why: str | None = None
+    counterexample: Counterexample | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
 
 GROUP = "eastgate.dev"
 VERSION = "v1alpha1"

@@ -44,8 +44,8 @@ from eastgate.reports.invariants.future import ImaginedPod, imagine, imagine_cal
 from eastgate.reports.invariants.labels import TooManyLabellings
 from eastgate.reports.invariants.locating import field_path
 from eastgate.reports.invariants.model import Statement
+from eastgate.reports.invariants.objects import Counterexample, StatementFinding, StatementStanding
 from eastgate.reports.invariants.requests import requests_at, spelled_path
-from eastgate.reports.invariants.standings import Counterexample, StatementFinding, StatementStanding
 
 _MOST_CANDIDATES = 64  # requests to workloads that do not exist, of which the engine is asked one by one
 _TOO_MANY_LABELS = (

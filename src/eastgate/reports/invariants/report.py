@@ -17,7 +17,7 @@ from eastgate.cluster.unread import Handling
 from eastgate.reading.manifests import Node
 from eastgate.reports.invariants.future import ImaginedPod
 from eastgate.reports.invariants.model import Quantifier, Statement
-from eastgate.reports.invariants.standings import Counterexample, StatementFinding, StatementStanding
+from eastgate.reports.invariants.objects import Counterexample, StatementFinding, StatementStanding
 from eastgate.settings import Settings
 
 _BROKEN = {

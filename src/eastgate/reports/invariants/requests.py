@@ -40,7 +40,7 @@ from eastgate.ir.attributes import (
 from eastgate.ir.paths import any_path, comparable_path, comparable_prefix
 from eastgate.ir.symbolic.cells import OTHER
 from eastgate.ir.symbolic.stages import answer_attribute
-from eastgate.ir.symbolic.truth import truth
+from eastgate.ir.symbolic.trees import truth
 from eastgate.reach.destinations import Entrance
 from eastgate.reach.possible import possible_at
 from eastgate.reports.invariants.covering import OwnAccess

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from eastgate.basics.regexes import regex
 from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
 from eastgate.cluster.resources import label_selector, resource
-from eastgate.ir.hosts import comparable_host, is_host
+from eastgate.ir.addresses import comparable_host, is_host
 from eastgate.ir.paths import path_problem
 from eastgate.ir.spiffe import SCHEME, spiffe_problem, trust_domain_problem
 from eastgate.reading.manifests import Node

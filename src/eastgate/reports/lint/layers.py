@@ -6,16 +6,220 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from eastgate.authority.questions import Question
-from eastgate.cluster import service_account_id
-from eastgate.dialects.linting import Finding, codes, enumerated
-from eastgate.ir import Chain, Layer, Request, Rule
+from eastgate.cluster import GATEWAY_GROUP, BackendNamed, Gateway, GatewayNamed, Route, RouteNamed, service_account_id
+from eastgate.cluster.gateways import BACKEND_KINDS
+from eastgate.cluster.points import NamedPoint
+from eastgate.cluster.routing.model import rules_of
+from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute, Target
+from eastgate.dialects.linting import Finding, codes, enumerated, locating, subject_of
+from eastgate.dialects.linting.locating import corrected_name, list_some, nearest_name
+from eastgate.ir import Chain, Effect, Layer, Request, Rule
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT
 from eastgate.ir.symbolic.stages import allow_lists
-from eastgate.ir.symbolic.truth import truth
-from eastgate.reports.lint.hooks import dialects_by_layer
-from eastgate.reports.lint.inventory import Group, PolicyInventory
-from eastgate.reports.lint.possible import can_allow, chains_for
-from eastgate.reports.lint.statements import Caller, callers_in
+from eastgate.ir.symbolic.trees import truth
+from eastgate.ir.symbolic.witnesses import GaveUp, witness
+from eastgate.reports.lint.chains import Analysis, rules_in
+from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory, dialects_by_layer, policies_to_blame
+from eastgate.reports.lint.rules import Caller, callers, callers_in
+from eastgate.reports.lint.samples import admits_clients, can_allow, chains_for
+
+# Callers that cannot exist: of accounts and namespaces that do not exist, and of other trust domains.
+
+
+def find_unknown_callers(inventory: PolicyInventory) -> Iterator[Finding]:
+    """Report every client that a policy names and that does not exist here."""
+    exists: dict[tuple[str | None, ...], bool] = {}
+    for policy in inventory.policies:
+        for caller in callers(policy, inventory.settings):
+            key = (caller.trust_domain, caller.namespace, caller.account)
+            if key not in exists:
+                exists[key] = _is_known(caller, inventory)
+            if not exists[key]:
+                finding = _callers_finding(caller, policy, inventory)
+                if finding is not None:
+                    yield finding
+
+
+def _is_known(caller: Caller, inventory: PolicyInventory) -> bool:
+    """Return whether a caller can exist here."""
+    if caller.trust_domain not in (None, inventory.settings.trust_domain):
+        return False
+    if caller.namespace is None:
+        return True
+    if caller.namespace not in inventory.namespaces:
+        return False
+    return caller.account in ("*", "default") or caller.account in inventory.accounts.get(caller.namespace, ())
+
+
+def _callers_finding(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding | None:
+    if caller.trust_domain not in (None, inventory.settings.trust_domain):
+        return _foreign(caller, policy, inventory)
+    if caller.namespace is not None and caller.namespace not in inventory.namespaces:
+        return _no_namespace(caller, policy, inventory)
+    return _no_account(caller, policy, inventory)
+
+
+def _foreign(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding:
+    own = inventory.settings.trust_domain
+    close = corrected_name(caller.trust_domain or "", [own])
+    span = locating.scalar(policy.span, caller.span, caller.spellings, rule=caller.rule)
+    if close is not None:
+        message = f"the trust domain of {caller.identity} is almost, but not quite, {own}"
+        return Finding(codes.TYPO, message, span, f"did you mean {own}?", (str(policy.ref),))
+    message = f"{caller.identity} is of the trust domain {caller.trust_domain}, and this one is {own}"
+    help_ = "nothing to do if the meshes are federated; otherwise write an identity of this trust domain"
+    return Finding(codes.FOREIGN_TRUST_DOMAIN, message, span, help_, (str(policy.ref),))
+
+
+def _no_namespace(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding | None:
+    name = caller.namespace or ""
+    close = corrected_name(name, inventory.namespaces)
+    exact, *others = caller.spellings
+    span = locating.scalar(policy.span, caller.span, (exact, name, *others), rule=caller.rule)
+    if close is not None:
+        message = f"there is no namespace {name}, from which {policy.ref} names clients"
+        return Finding(codes.TYPO, message, span, f"did you mean {close}?", (str(policy.ref),))
+    if not inventory.world.namespaces:
+        return None  # manifests without any have them declared elsewhere
+    message = f"no manifest declares namespace {name}, or anything in it"
+    return Finding(codes.NO_SUCH_NAMESPACE, message, span, f"add namespace {name} to the manifests", (str(policy.ref),))
+
+
+def _no_account(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding | None:
+    namespace, name = caller.namespace or "", caller.account or ""
+    if namespace not in inventory.declaring_accounts:
+        return None
+    close = nearest_name(name, inventory.accounts.get(namespace, ()))
+    message = f"there is no service account {namespace}/{name}"
+    help_ = (
+        f"did you mean {close}?" if close else f"declare it, or name one of {list_some(inventory.accounts[namespace])}"
+    )
+    span = locating.scalar(policy.span, caller.span, caller.spellings, rule=caller.rule)
+    return Finding(codes.NO_SUCH_ACCOUNT, message, span, help_, (str(policy.ref),))
+
+
+# Workloads, Gateways and Backends that nothing can reach, and the policies that close them.
+
+
+def find_closed_points(inventory: PolicyInventory) -> Iterator[Finding]:
+    """Report every point with a layer that allows nothing at all."""
+    for group in inventory.groups:
+        closed = next((i for i, layer in enumerate(group.layers) if _is_closed(layer, group, inventory)), None)
+        if closed is not None:
+            yield _lockout_finding(policies_to_blame(group, closed, inventory), group, inventory)
+
+
+def _is_closed(layer: Layer, group: Group, inventory: PolicyInventory) -> bool:
+    ports: list[int] = []
+    if group.is_workload:
+        ports = sorted({port.number for key in group.members[:50] for port in inventory.workload(key).ports})
+    requests = [Request({PORT: port}) for port in ports] or [Request({})]
+    chains = {id(chain): chain for request in requests for chain in chains_for(layer, request)}
+    return all(_allows_nothing(layer, chain) for chain in chains.values())
+
+
+def _allows_nothing(layer: Layer, chain: Chain) -> bool:
+    if not any(allow_lists(chain)):
+        return False
+    analysis = Analysis(layer, chain)
+    allowing = [
+        candidate
+        for candidate in rules_in(chain)
+        if candidate.effect is Effect.ACCEPT and admits_clients(candidate.rule)
+    ]
+    try:
+        witnesses = [
+            (candidate, request) for candidate in allowing if (request := witness(candidate.rule.when)) is not None
+        ]
+        if any(
+            analysis.is_reached_by(candidate, request) for candidate, request in witnesses
+        ):  # nearly always, and quickly seen
+            return False
+        return all(analysis.find_undecided(candidate) is None for candidate, _ in witnesses)
+    except GaveUp:
+        return False
+
+
+def _lockout_finding(policies: list[Policy], group: Group, inventory: PolicyInventory) -> Finding:
+    names = ", ".join(str(policy.ref) for policy in policies) or "the default policy"
+    message = (
+        f"nothing can reach {group.text}: {names} {'applies' if len(policies) < 2 else 'apply'}, and nothing allows"
+    )
+    port = next((port.number for port in inventory.workload(group.first).ports), None) if group.is_workload else None
+    span = locating.name_of(policies[0].span) if policies else None
+    if span is None and group.is_workload:
+        span = locating.name_of(inventory.workload(group.first).span)
+    return Finding(
+        codes.LOCKED_OUT,
+        message,
+        span,
+        'allow somebody; if nobody is meant to reach it, say so: eastgate.dev/lint-ignore: "EG6040: <why>"',
+        (*(str(policy.ref) for policy in policies), *group.subjects),
+        inventory.command(Question.of("anonymous", group.destination, port=port)),
+    )
+
+
+# Routes and Backends without a policy, beside others of the same Gateway that have one.
+
+
+def find_unprotected(inventory: PolicyInventory) -> Iterator[Finding]:
+    """Report routes and Backends without any policy on their way, where others of the same Gateway have one."""
+    targets = (target for policy in inventory.policies if not policy.audit for target in policy.targets)
+    guarded = {_whole(target) for target in targets}
+    reported: set[str] = set()
+    for gateway in sorted(inventory.world.gateways.values(), key=lambda gateway: gateway.key):
+        if GatewayNamed(gateway.namespace, gateway.name) in guarded:
+            continue
+        routes = _routes(gateway, inventory)
+        ways = {route.key: _ways(route) for route in routes}
+        if not any(point in guarded for points in ways.values() for way in points for point in way):
+            continue  # nobody guards anything here, on purpose or not
+        for route in routes:
+            open_ways = [way for way in ways[route.key] if not any(point in guarded for point in way)]
+            if open_ways and route.key not in reported:
+                reported.add(route.key)
+                yield _open(route, open_ways, gateway, inventory)
+
+
+def _whole(target: Target) -> Target:
+    """Return the Gateway or the route that a policy on all of its rules, or on some of them, guards."""
+    if isinstance(target, RulesOfGateway):
+        return target.gateway if target.listener is None else target
+    return target.route if isinstance(target, RulesOfRoute) else target
+
+
+def _routes(gateway: Gateway, inventory: PolicyInventory) -> list[Route]:
+    wanted = (GATEWAY_GROUP, "Gateway", gateway.namespace, gateway.name)
+    return [
+        route
+        for _, route in sorted(inventory.world.routes.items())
+        if route.kind in ("HTTPRoute", "GRPCRoute")
+        and any((ref.group, ref.kind, ref.namespace, ref.name) == wanted for ref in route.parents)
+    ]
+
+
+def _ways(route: Route) -> list[tuple[NamedPoint, ...]]:
+    """Return the points that requests pass behind the Gateway: the route, and the Backend if it leads to one."""
+    own = RouteNamed(route.namespace, route.name, route.kind)
+    backends = [backend for rule in rules_of(route) for backend in rule.backends if not rule.redirects]
+    ways: list[tuple[NamedPoint, ...]] = [
+        (own, BackendNamed(backend.namespace, backend.name)) if backend.kind in BACKEND_KINDS else (own,)
+        for backend in backends
+    ]
+    return list(dict.fromkeys(ways))
+
+
+def _open(route: Route, ways: list[tuple[NamedPoint, ...]], gateway: Gateway, inventory: PolicyInventory) -> Finding:
+    ends = [way[-1] for way in ways]
+    has = "has" if len(ends) == 1 else "have"
+    message = (
+        f"{enumerated([str(end) for end in ends])} {has} no policy, and others behind Gateway {gateway.key} have one"
+    )
+    help_ = "target it, or the whole Gateway, with a policy"
+    subjects = (route.key, f"Gateway/{gateway.key}", *dict.fromkeys(subject_of(end) for end in ends))
+    example = inventory.command(Question.of("anonymous", f"route:{route.namespace}/{route.name}"))
+    return Finding(codes.UNPROTECTED, message, locating.name_of(route.span), help_, subjects, example)
+
 
 _MOST_RULES = 200  # of one layer
 

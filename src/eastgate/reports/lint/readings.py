@@ -23,8 +23,7 @@ from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.ir import Known, Layer, PolicyRef, Request, ask_authorizers, authorizers_in, in_force
 from eastgate.ir.attributes import ADDRESS, PORT, Attribute
-from eastgate.reports.lint.hooks import readings_at
-from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory
+from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory, readings_at
 from eastgate.reports.lint.samples import sample_questions
 
 

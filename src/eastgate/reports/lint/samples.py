@@ -6,10 +6,32 @@ from collections.abc import Iterator
 from itertools import product
 
 from eastgate.authority.questions import Arrival, Question, QuestionError, arrivals
-from eastgate.ir import Is, OneOf, Prefix, Rule, atoms, in_force, rules_of
+from eastgate.ir import Chain, Is, Layer, OneOf, Prefix, Request, Rule, RuleKind, atoms, in_force, rules_of
 from eastgate.ir.attributes import MCP_TOOL, METHOD, PATH, PATHS, PORT, Attribute
+from eastgate.ir.symbolic.judging import possible_chains, possible_outcomes
 from eastgate.reports.lint.inventory import Group, PolicyInventory
-from eastgate.reports.lint.statements import callers
+from eastgate.reports.lint.rules import callers
+
+# Whether a layer can allow a partial request. Where that is unclear, it can.
+
+
+def chains_for(layer: Layer, request: Request) -> list[Chain]:
+    """Return the chains that the selector may pick."""
+    return list(possible_chains(layer, request))
+
+
+def can_allow(layer: Layer, request: Request) -> bool:
+    """Return whether some request like this one may be allowed, other than from the workload itself."""
+    return any(
+        outcome.allowed and not (outcome.rule is not None and outcome.rule.origin.kind is RuleKind.ITSELF)
+        for outcome in possible_outcomes(layer, request)
+    )
+
+
+def admits_clients(rule: Rule) -> bool:
+    """Return whether a rule is about clients, and not just about the workload itself or the kubelet."""
+    return rule.origin.kind not in (RuleKind.ITSELF, RuleKind.PROBE)
+
 
 _MOST = 12  # of each kind
 _PATHS = frozenset(attribute.kind for attribute in PATHS)  # in whatever form a proxy compares it

@@ -13,8 +13,8 @@ from eastgate._version import __version__
 from eastgate.basics.diagnostics import Code, Severity
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects.linting import Finding
-from eastgate.reports.lint.baseline import BaselineComparison, fingerprint
-from eastgate.reports.lint.hooks import lint_codes
+from eastgate.reports.lint.inventory import lint_codes
+from eastgate.reports.lint.report import BaselineComparison, fingerprint
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 HOME = "https://eastgate.dev"

@@ -25,8 +25,7 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.dialects.linting import Finding, codes, locating
-from eastgate.reports.lint.hooks import lint_codes
-from eastgate.reports.lint.inventory import PolicyInventory
+from eastgate.reports.lint.inventory import PolicyInventory, lint_codes
 
 ANNOTATION = "eastgate.dev/lint-ignore"
 

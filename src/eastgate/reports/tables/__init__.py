@@ -1,7 +1,6 @@
 """Decision tables: how users test their policies, and how ours are tested."""
 
-from eastgate.reports.tables.coverage import Coverage
-from eastgate.reports.tables.model import Case, Rejection, Table
+from eastgate.reports.tables.model import Case, Coverage, Rejection, Table
 from eastgate.reports.tables.read import read_tables
 from eastgate.reports.tables.run import Result, Run, run_tables
 

@@ -17,8 +17,7 @@ from eastgate.cluster.unread import Handling
 from eastgate.reading.manifests import ANYWHERE, Bounds, around, files_of, read_nodes
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.shapes import Check, check
-from eastgate.reports.invariants.model import Quantifier
-from eastgate.reports.invariants.read import statement_of
+from eastgate.reports.invariants.model import Quantifier, statement_of
 from eastgate.reports.invariants.shapes import KIND as INVARIANT
 from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
 from eastgate.reports.invariants.shapes import check_namespace

@@ -11,7 +11,7 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.cluster.unread import Handling, describe_unconsidered
 from eastgate.reports.explain import explain_rule
 from eastgate.reports.invariants.report import StatementReading, command, finding_to_json, lines
-from eastgate.reports.tables.coverage import Coverage
+from eastgate.reports.tables.model import Coverage
 from eastgate.reports.tables.run import Result, Run
 
 _GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"

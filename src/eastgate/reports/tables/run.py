@@ -22,8 +22,7 @@ from eastgate.reading.jwt import KnownKeys
 from eastgate.reading.manifests import ANYWHERE, Bounds, Document, files_of, read_objects
 from eastgate.reports.invariants import Statement, StatementFinding, prove
 from eastgate.reports.invariants.report import headline
-from eastgate.reports.tables.coverage import Coverage
-from eastgate.reports.tables.model import Case, Rejection, Table
+from eastgate.reports.tables.model import Case, Coverage, Rejection, Table
 from eastgate.settings import Settings
 
 _Shared = tuple[tuple[Path, ...], Settings, Bounds]

@@ -8,19 +8,60 @@ from ipaddress import IPv4Network
 from typing import Any, TypeAlias
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.questions import QuestionError
+from eastgate.authority.questions import BAD_ATTRIBUTE, Question, QuestionError
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import dataclass
 from eastgate.control.access_log import Observation, Repeats, find_record, read_line
 from eastgate.control.codes import NOT_A_LOG_LINE
 from eastgate.dialects import read_log_line
 from eastgate.dialects.logs import LoggedDecision, LogLineError
-from eastgate.reports.why.checks import explain_record
-from eastgate.reports.why.ends import GivenEnds
-from eastgate.reports.why.explanation import Explanation
+from eastgate.reports.why.ends import Explanation, GivenEnds, assumed_in, compare, not_asked
 from eastgate.reports.why.others import explain_logged
 from eastgate.reports.why.proxies import explain_observation
 from eastgate.settings import Settings
+
+# Explains a decision in the log of `eastgate authorizer` by the manifests of today.
+
+
+def explain_record(record: Mapping[str, Any], authority: Authority) -> Explanation:
+    """Explain a record of the log. Raises QuestionError where it is about something that no manifest declares."""
+    allowed = record.get("verdict") == "allow"
+    rule = f" rule {record['rule']}" if record.get("rule") is not None else ""
+    by = f"{record['policy']}{rule}" if record.get("policy") else record.get("reason") or "a default"
+    head = f" at {record.get('time')}, decision {record.get('id')}: {by}"
+    if record.get("to") is None:
+        words = "no policy was asked" + (f": {record['reason']}" if record.get("reason") else "")
+        return Explanation(allowed, head, record, not_asked(words))
+    decision = authority.enforced(_question_of(record, authority.settings.namespace))
+    is_same = (decision.policy, decision.rule) == (record.get("policy"), record.get("rule"))
+    unknown = assumed_in(decision) if decision.allowed != allowed else ()
+    return Explanation(allowed, head, record, compare(allowed, decision, is_same=is_same, unknown=unknown), decision)
+
+
+def _question_of(record: Mapping[str, Any], namespace: str) -> Question:
+    """Return the question of a check. Headers and queries are not in the log, so they are unknown."""
+
+    def text(name: str) -> str | None:
+        value = record.get(name)
+        if value is not None and not isinstance(value, str):
+            raise QuestionError(BAD_ATTRIBUTE, f"the line has no text as `{name}`", "give all of the line")
+        return value
+
+    port, asked = record.get("port"), record.get("asked")
+    return Question.of(
+        text("from") or "",
+        text("to") or "",
+        namespace=namespace,
+        port=port if isinstance(port, int) else None,
+        method=text("method"),
+        path=text("path"),
+        host=text("host"),
+        source_ip=text("sourceIp"),
+        mcp_method=text("mcpMethod"),
+        tool=text("tool"),
+        external_auth={str(name): str(answer) for name, answer in asked.items()} if isinstance(asked, dict) else {},
+    )
+
 
 LoggedLine: TypeAlias = "Observation | LoggedDecision | Mapping[str, Any]"
 """A decision of Eastgate's proxies, of proxies of others, or of `eastgate authorizer`."""

@@ -10,9 +10,17 @@ from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import Question
 from eastgate.dialects.logs import LoggedDecision
 from eastgate.ir import AllowAny, Observe, Origin, Rule, rules_of
-from eastgate.ir.symbolic.truth import truth
-from eastgate.reports.why.ends import GivenEnds, LocatedDestination, find_called, find_caller, require_called
-from eastgate.reports.why.explanation import Comparison, Explanation, compare
+from eastgate.ir.symbolic.trees import truth
+from eastgate.reports.why.ends import (
+    Comparison,
+    Explanation,
+    GivenEnds,
+    LocatedDestination,
+    compare,
+    find_called,
+    find_caller,
+    require_called,
+)
 
 _ALL = 1_000_000  # rules of a layer
 

@@ -15,7 +15,7 @@ from eastgate.envoy.plan.decisions import UNOPPOSED_NAME, end_of, name_of, polic
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE
 from eastgate.ir import Request, is_network
 from eastgate.ir.attributes import AttributeKind
-from eastgate.reports.why.explanation import Comparison, Explanation, assumed_in, compare, not_asked
+from eastgate.reports.why.ends import Comparison, Explanation, assumed_in, compare, not_asked
 
 _NONE = regex(r"(?:(?:in|e)gress/)?none-of-\d+(?:/\S+)?")
 _AT_GATEWAY = "gateways decide requests, not connections: look for the lines of the requests on it"

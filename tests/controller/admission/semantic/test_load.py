@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from eastgate.controller.admission.semantic import Judge, ObjectChange, judge
-from eastgate.controller.admission.semantic.judge import _Bench
+from eastgate.controller.admission.semantic.bench import Bench
 from eastgate.controller.admission.semantic.model import ChangeJudgement
 from eastgate.controller.admission.turns import ReviewClient
 from eastgate.reports.invariants.objects import InvariantObject, read_invariant
@@ -188,13 +188,13 @@ def test_an_invariant_about_what_does_not_exist_refuses_nothing_elsewhere() -> N
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Judging a change named `slow` takes until this is set."""
-    go_on, really = threading.Event(), _Bench.judge
+    go_on, really = threading.Event(), Bench.judge
 
-    def wait(bench: _Bench, change: ObjectChange) -> ChangeJudgement:
+    def wait(bench: Bench, change: ObjectChange) -> ChangeJudgement:
         assert change.ref.name != "slow" or go_on.wait(PATIENCE)
         return really(bench, change)
 
-    monkeypatch.setattr(_Bench, "judge", wait)
+    monkeypatch.setattr(Bench, "judge", wait)
     yield go_on
     go_on.set()
 

@@ -14,7 +14,6 @@ from typing import Any
 from eastgate.cluster import Secret, Selector
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
     AnonymousAccess,
@@ -28,6 +27,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     PatternRules,
     Scheme,
 )
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from eastgate.ir import StepVerdict
 from eastgate.ir.attributes import UNKNOWN, Unknown
 from tests.patience import PATIENCE

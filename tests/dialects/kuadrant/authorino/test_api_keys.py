@@ -9,7 +9,7 @@ import pytest
 from eastgate.cluster import Secret, Selector
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Services, Unavailable
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from tests.dialects.kuadrant.authorino.schemes import api_keys, holding, request, rule, scheme, secret, trail
 
 ALICE = secret("alice", "k3y-of-alice", username="the-hidden-name")

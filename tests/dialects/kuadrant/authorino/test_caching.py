@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
+from eastgate.dialects.kuadrant.authorino.calls import AnswerCache, HttpFetcher
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Review, Services
-from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
     Cache,
@@ -22,6 +20,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     SubjectAccess,
     TokenReview,
 )
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from tests.dialects.kuadrant.authorino.schemes import Reply, backend, request, scheme
 from tests.reading.jwt.mint import NOW
 

@@ -13,9 +13,9 @@ import pytest
 from eastgate.cluster import World
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer, services_in
 from eastgate.dialects.kuadrant.authorino.callbacks import CallbackThreads
+from eastgate.dialects.kuadrant.authorino.calls import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Services
-from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.model import Callback, CelPredicate, HttpCall, Property, Scheme, Selected
 from eastgate.ir import RawRequest, Request
 from eastgate.ir.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET

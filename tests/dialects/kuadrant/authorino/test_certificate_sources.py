@@ -10,8 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
-from eastgate.dialects.kuadrant.authorino.identity.presented_certificates import from_client_cert, from_xfcc
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
+from eastgate.dialects.kuadrant.authorino.identity.certificates import from_client_cert, from_xfcc
 from eastgate.dialects.kuadrant.authorino.model import (
     X509,
     CelExpression,
@@ -19,6 +18,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     CertificateHeader,
     Identity,
 )
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from eastgate.ir.attributes import UNKNOWN
 from tests.dialects.kuadrant.authorino.authorities import CLIENT, authority, issued
 from tests.dialects.kuadrant.authorino.schemes import KEYS, holding, request, rule, scheme, secret

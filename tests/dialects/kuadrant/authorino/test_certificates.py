@@ -8,8 +8,8 @@ import pytest
 
 from eastgate.cluster import Secret
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import X509, Identity
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from eastgate.ir.attributes import UNKNOWN
 from tests.dialects.kuadrant.authorino.authorities import CLIENT, SERVER, Holder, authority, issued
 from tests.dialects.kuadrant.authorino.schemes import KEYS, holding, request, rule, scheme, secret, trail

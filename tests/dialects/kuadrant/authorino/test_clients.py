@@ -9,11 +9,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
+from eastgate.dialects.kuadrant.authorino.calls import AnswerCache, HttpFetcher
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Services
-from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import (
     CelExpression,
     ClientCredentials,
@@ -29,6 +27,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     UserInfo,
     Where,
 )
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from tests.dialects.kuadrant.authorino.schemes import (
     Backend,
     Reply,

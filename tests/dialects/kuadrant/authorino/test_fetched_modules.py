@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
+from eastgate.dialects.kuadrant.authorino.calls import AnswerCache, HttpFetcher
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Services
-from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
     FetchedModule,
@@ -19,6 +17,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Scheme,
     SecretRef,
 )
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from tests.dialects.kuadrant.authorino.schemes import Backend, Reply, backend, holding, request, scheme, secret
 from tests.patience import PATIENCE
 

@@ -9,9 +9,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from eastgate.dialects.kuadrant.authorino.calls import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Services
-from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.model import (
     Credentials,
     HttpCall,

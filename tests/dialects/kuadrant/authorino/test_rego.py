@@ -8,8 +8,8 @@ import pytest
 
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import Authorization, Json, Property, Rego, Response, Selected
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from eastgate.dialects.kuadrant.authorino.problems import rego_problem
 from eastgate.ir.attributes import UNKNOWN
 from tests.dialects.kuadrant.authorino.schemes import request, scheme, trail

@@ -9,9 +9,9 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from eastgate.dialects.kuadrant.authorino.calls import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
-from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
     CelExpression,

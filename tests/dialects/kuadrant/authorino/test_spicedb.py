@@ -12,7 +12,6 @@ import pytest
 
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import PermissionAnswer, PermissionQuestion, Services
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
     LiteralValue,
@@ -21,6 +20,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Selected,
     Value,
 )
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from eastgate.dialects.kuadrant.authorino.spicedb import SpiceDbClient, read_answer, written_question
 from tests.dialects.kuadrant.authorino.schemes import holding, request, scheme, secret
 from tests.patience import PATIENCE

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from eastgate.dialects.kuadrant.authorino import fetching
-from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
+from eastgate.dialects.kuadrant.authorino import calls
+from eastgate.dialects.kuadrant.authorino.calls import AnswerCache, HttpFetcher
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse
-from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
     ClientCredentials,
@@ -70,7 +69,7 @@ def test_a_scheme_says_how_long_to_wait(server: Backend, usual: float, timeout: 
 
 @pytest.mark.parametrize("timeout", [0, 3600])
 def test_nobody_waits_longer_than_the_bound(server: Backend, monkeypatch: pytest.MonkeyPatch, timeout: float) -> None:
-    monkeypatch.setattr(fetching, "LONGEST_WAIT", 0.1)
+    monkeypatch.setattr(calls, "LONGEST_WAIT", 0.1)
     assert verdict(server, HttpFetcher(), timeout) == "error"
 
 

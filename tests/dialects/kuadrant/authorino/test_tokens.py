@@ -10,8 +10,8 @@ from joserfc.jwk import RSAKey
 
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Services
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import Identity, Jwt
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from eastgate.reading.jwt import DiscoveredKeys, KnownKeys
 from tests.dialects.kuadrant.authorino.schemes import request, rule, scheme, trail
 from tests.reading.jwt.issuer import running

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
     AnyOf,
@@ -31,6 +30,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Scheme,
     Selected,
 )
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from eastgate.ir.attributes import UNKNOWN
 from tests.dialects.kuadrant.authorino.schemes import (
     api_keys,

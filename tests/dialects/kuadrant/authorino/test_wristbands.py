@@ -12,7 +12,6 @@ from joserfc.jwk import ECKey, RSAKey
 
 from eastgate.cluster import Secret
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement
 from eastgate.dialects.kuadrant.authorino.model import (
     Identity,
     Jwt,
@@ -23,6 +22,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     SigningKey,
     Wristband,
 )
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement
 from eastgate.ir.attributes import UNKNOWN
 from tests.dialects.kuadrant.authorino.schemes import NAMESPACE, api_keys, everybody, holding, request, scheme, secret
 from tests.reading.jwt.mint import ISSUER, NOW, pair

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eastgate.local.machine.binary import find_envoy
+from eastgate.local.machine.envoy import find_envoy
 from tests.envoy.server.envoy import TYPE, free_port
 from tests.patience import PATIENCE
 

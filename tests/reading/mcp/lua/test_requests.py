@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.reading.mcp.headers import encode_value
 from eastgate.reading.mcp.lua import requests_lua
+from eastgate.reading.mcp.tool_lists import encode_value
 from tests.reading.mcp.lua.running import Answer, ask, running_lua
 from tests.reading.mcp.test_requests import BODY, JSON, READABLE, REFUSED, Headers
 

@@ -4,7 +4,11 @@ It is total: whatever is stored has a form in every version, since one object wi
 version cannot say travels in an annotation, and the form without it never allows more than the original.
 """
 
-from eastgate.controller.admission.conversion.objects import ConversionError, convert_object
-from eastgate.controller.admission.conversion.review import answer_conversion, answer_large_conversion
+from eastgate.controller.admission.conversion.objects import (
+    ConversionError,
+    answer_conversion,
+    answer_large_conversion,
+    convert_object,
+)
 
 __all__ = ["ConversionError", "answer_conversion", "answer_large_conversion", "convert_object"]

@@ -5,7 +5,12 @@ Read `model` (a change, and what is said of it), `judge` (the two authorities th
 """
 
 from eastgate.controller.admission.semantic.judge import Judge, judge
-from eastgate.controller.admission.semantic.model import ChangeJudgement, ObjectChange
-from eastgate.controller.admission.semantic.standing import InvariantStanding, Standings, evaluate
+from eastgate.controller.admission.semantic.model import (
+    ChangeJudgement,
+    InvariantStanding,
+    ObjectChange,
+    Standings,
+    evaluate,
+)
 
 __all__ = ["ChangeJudgement", "InvariantStanding", "Judge", "ObjectChange", "Standings", "evaluate", "judge"]

@@ -8,69 +8,43 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from queue import LifoQueue
-from threading import Lock
 from typing import Any
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.reading import ManifestError, Manifests, read_plain
-from eastgate.basics.records import dataclass
+from eastgate.authority.reading import Manifests, read_plain
+from eastgate.controller.admission.semantic.bench import Bench, FollowedUpdate, StandingCopy, errors_of
 from eastgate.controller.admission.semantic.concerning import Concerns
-from eastgate.controller.admission.semantic.deadline import Deadline
-from eastgate.controller.admission.semantic.model import ChangeJudgement, ObjectChange
-from eastgate.controller.admission.semantic.refusing import overloaded_of, refusal_of, unproven_of
-from eastgate.controller.admission.semantic.shadow import Shadows, copy_of
-from eastgate.controller.admission.semantic.standing import InvariantStanding, Standings
-from eastgate.controller.admission.semantic.words import limited, line, warnings_of
+from eastgate.controller.admission.semantic.model import (
+    ChangeJudgement,
+    InvariantStanding,
+    ObjectChange,
+)
+from eastgate.controller.admission.semantic.refusing import overloaded_of
+from eastgate.controller.admission.semantic.words import line
 from eastgate.controller.admission.turns import FairThreads, ReviewClient
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
-from eastgate.reach.comparison import AuthorityComparison, DoubtReason
-from eastgate.reach.differences import compare_pairs, pair_authorities
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.document import content_of
-from eastgate.reports.diff.run import report_of
-from eastgate.reports.invariants.breaking import BreachHunt, named_callers
 from eastgate.reports.invariants.objects import (
     GROUP,
     InvariantError,
     InvariantObject,
-    OnNotProven,
     is_invariant,
     read_invariant,
 )
-from eastgate.reports.invariants.proving import prove
-from eastgate.reports.invariants.selecting import changed_targets
 from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
-from eastgate.reports.invariants.standings import StatementStanding
 
 _LOG = logging.getLogger(__name__)
 _BUDGET = 2.0  # seconds of work for a judgement, of the ten that an API server waits
 _THREADS = 3  # of which an API server leaves one to others, and one of its users one to the others
-_BACKLOG = 256  # updates that a copy lags behind while nothing is judged
 _OURSELVES = ReviewClient()
 _OVERLOADED = "the controller is overloaded, and had no time to judge this"
-_MANY = 1_000  # workloads, of which the network is not worked out where it stays the same
-_SEARCHING, _COMPARING = 0.5, 0.8  # shares of it: first for Invariants, then for warnings; the rest is for both
-
-
-@dataclass(frozen=True, slots=True)
-class _FollowedUpdate:
-    """A change that was made: what was put and what was removed, Invariants among it."""
-
-    put: Manifests
-    remove: tuple[PolicyRef, ...]
-    invariants: Mapping[PolicyRef, InvariantObject | None]
-
-    @property
-    def is_of_policies(self) -> bool:
-        """Return whether policies may come or go, which may be large. Pods and Services are of no API group."""
-        return bool(self.put.policies) or any(ref.group for ref in self.remove)
 
 
 def judge(
@@ -82,7 +56,7 @@ def judge(
 ) -> ChangeJudgement:
     """Judge one change of an authority, which stays as it is. Who judges many changes keeps a `Judge`."""
     invariants = list(invariants)
-    return _Bench(authority, invariants, budget, Concerns(authority, invariants)).judge(change)
+    return Bench(authority, invariants, budget, Concerns(authority, invariants)).judge(change)
 
 
 class Judge:
@@ -109,11 +83,11 @@ class Judge:
         self._is_left_out = is_left_out
         self._concerns = Concerns(authority, invariants)
         self._settings = authority.settings
-        self._benches = [_Bench(authority, invariants, budget, self._concerns) for _ in range(_THREADS)]
-        self._idle: LifoQueue[_Bench] = LifoQueue()
+        self._benches = [Bench(authority, invariants, budget, self._concerns) for _ in range(_THREADS)]
+        self._idle: LifoQueue[Bench] = LifoQueue()
         for bench in self._benches:
             self._idle.put(bench)
-        self._standing = _Standing(authority, invariants)
+        self._standing = StandingCopy(authority, invariants)
         self._threads = FairThreads(_THREADS, "judge")
         if copies := self._left_out(authority.policies, authority.document_of):
             self.update(remove=copies)
@@ -160,7 +134,7 @@ class Judge:
             news, remove = replace(news, policies=kept), (*remove, *copies)
         self._concerns.update(news, remove, changed)
         for follower in (*self._benches, self._standing):
-            if follower.take(_FollowedUpdate(news, remove, changed)):
+            if follower.take(FollowedUpdate(news, remove, changed)):
                 self._threads.submit(_OURSELVES, follower.follow).add_done_callback(_log_failure)
         return errors
 
@@ -193,207 +167,12 @@ class Judge:
         That is not what is not proven, which a second try would not prove either.
         """
         if change.ref.group == GROUP and change.ref.kind in INVARIANTS:
-            refusals = _errors_of(change)
+            refusals = errors_of(change)
         else:
             refusals = tuple(map(overloaded_of, self._concerns.about(change)))
         return ChangeJudgement((line(f"not proven: {_OVERLOADED}"),), refusals, determined=False)
 
 
-class _Follower:
-    """What follows updates: they are queued, and taken over before anything is judged."""
-
-    def __init__(self, invariants: Iterable[InvariantObject]) -> None:
-        self._invariants = {invariant.ref: invariant for invariant in invariants}
-        self._updates: deque[_FollowedUpdate] = deque()
-        self._lock = Lock()
-        self._failure: Exception | None = None
-
-    def take(self, update: _FollowedUpdate) -> bool:
-        """Queue an update; return whether it is time to follow, though nothing is judged."""
-        self._updates.append(update)
-        return update.is_of_policies or len(self._updates) % _BACKLOG == 0
-
-    def follow(self) -> None:
-        """Take over what has changed."""
-        with self._lock:
-            self._catch_up()
-
-    def _catch_up(self) -> None:
-        """Take over the updates that wait. A copy that could not take one over judges nothing any more."""
-        if self._failure is not None:
-            raise RuntimeError("an earlier change could not be taken over") from self._failure
-        while self._updates:
-            update = self._updates.popleft()
-            try:
-                self._apply(update.put, list(update.remove))
-            except Exception as error:
-                self._failure = error
-                raise
-            for ref, invariant in update.invariants.items():
-                if invariant is None:
-                    self._invariants.pop(ref, None)
-                else:
-                    self._invariants[ref] = invariant
-
-    def _apply(self, put: Manifests, remove: list[PolicyRef]) -> None:
-        raise NotImplementedError
-
-
-class _Standing(_Follower):
-    """The copy in which Invariants are evaluated as things are. That takes long, and must keep no change waiting."""
-
-    def __init__(self, authority: Authority, invariants: Iterable[InvariantObject]) -> None:
-        super().__init__(invariants)
-        self._authority = copy_of(authority)
-        self._standings = Standings()
-
-    def _apply(self, put: Manifests, remove: list[PolicyRef]) -> None:
-        self._authority.update(put, remove)
-
-    def evaluate(self) -> list[InvariantStanding]:
-        with self._lock:
-            self._catch_up()
-            return self._standings.evaluate(self._invariants.values(), self._authority)
-
-
-class _Bench(_Follower):
-    """The copies in which one thread judges one change at a time."""
-
-    def __init__(
-        self, authority: Authority, invariants: Iterable[InvariantObject], budget: float | None, concerns: Concerns
-    ) -> None:
-        super().__init__(invariants)
-        self._shadows = Shadows(authority)
-        self._budget = budget
-        self._concerns = concerns
-
-    def _apply(self, put: Manifests, remove: list[PolicyRef]) -> None:
-        self._shadows.follow(put, remove)
-
-    def judge(self, change: ObjectChange) -> ChangeJudgement:
-        with self._lock:
-            self._catch_up()
-            if change.put is not None and is_invariant(change.put):
-                return self._judge_invariant(change.put)
-            try:
-                return self._judge(change)
-            except ManifestError as error:
-                return self._undetermined(change, f"it cannot be read: {error.diagnostics[0].message}")
-
-    def _judge_invariant(self, document: Mapping[str, Any]) -> ChangeJudgement:
-        """Validate an Invariant, and warn where it does not hold as things are."""
-        if errors := _errors_of(ObjectChange.of(document)):
-            return ChangeJudgement(refusals=errors)
-        invariant = read_invariant(document)
-        standing = InvariantStanding(invariant, prove(self._shadows.old, invariant.statement))
-        holds = standing.finding.standing is StatementStanding.HOLDS
-        return ChangeJudgement(() if holds else (line(f"it does not hold now: {standing.message}"),))
-
-    def _undetermined(self, change: ObjectChange, why: str) -> ChangeJudgement:
-        """Return the judgement where nothing is known; Invariants that are about the change may refuse for that."""
-        warning = line(f"not proven: what this opens is not determined: {why}")
-        refusing = [each for each in self._concerns.about(change) if each.on_not_proven is OnNotProven.REFUSE]
-        return ChangeJudgement((warning,), tuple(unproven_of(each, why) for each in refusing), determined=False)
-
-    def _judge(self, change: ObjectChange) -> ChangeJudgement:
-        searching, comparing, deadline = (
-            Deadline(share * self._budget if self._budget else None) for share in (_SEARCHING, _COMPARING, 1)
-        )
-        with self._shadows.changed(change) as among:
-            invariants = sorted(self._invariants.values(), key=lambda each: _turn(each, change))
-            statements = [invariant.statement for invariant in invariants]
-            known, namespaces = named_callers(statements, self._shadows.new)
-            paired = pair_authorities(
-                self._shadows.old,
-                self._shadows.new,
-                among,
-                known=known,
-                namespaces=namespaces,
-                is_late=searching.is_past,
-                skips_network=len(self._shadows.new.world.workloads) > _MANY,
-            )
-            targets = changed_targets(paired)
-            hunts = [(each, BreachHunt(paired, each.statement, targets, searching.is_past)) for each in invariants]
-            for _, hunt in hunts:
-                hunt.search()
-            broken = [(each, example) for each, hunt in hunts if (example := hunt.counterexample) is not None]
-            if broken:  # what else a change opens that is not made is not worth the time
-                return ChangeJudgement(refusals=tuple(refusal_of(each, example) for each, example in broken))
-            comparison = compare_pairs(paired, is_late=comparing.is_past)
-            report = report_of(_about_change(comparison), unread=False)
-            unread = list(self._unread())
-            breaches = [(each, hunt.conclude(comparison, deadline.is_past)) for each, hunt in hunts]
-        refusals: list[str] = []
-        doubts: list[str] = []
-        concerned = {each.ref for each in self._concerns.about(change)}
-        for invariant, breach in breaches:
-            if breach.counterexample is not None:
-                refusals.append(refusal_of(invariant, breach.counterexample))
-            elif not breach.is_about_destinations and invariant.ref not in concerned:
-                continue  # nothing is known of it, and the change is none of its business
-            elif breach.doubt is not None and invariant.on_not_proven is OnNotProven.REFUSE:
-                refusals.append(unproven_of(invariant, breach.doubt))
-            elif breach.doubt is not None:
-                doubts.append(f"{invariant.ref}: {breach.doubt}")
-        warnings = warnings_of(report, self._shadows.new.world, [*doubts, *unread])
-        return ChangeJudgement(
-            limited(warnings), tuple(refusals), determined=report.proven and not unread and not doubts
-        )
-
-    def _unread(self) -> Iterator[str]:
-        """Yield what the change puts or removes that is of a kind which is not read."""
-        before, after = (
-            {str(unread): content_of(unread.document) for unread in side.unread_objects.objects}
-            for side in (self._shadows.old, self._shadows.new)
-        )
-        for name in sorted({*before, *after}):
-            if before.get(name) != after.get(name):
-                yield f"{name} is of a kind that is not read"
-
-
 def _log_failure(followed: Future[None]) -> None:
     if not followed.cancelled() and (error := followed.exception()) is not None:
         _LOG.error("a change could not be taken over, and no change can be judged", exc_info=error)
-
-
-def _turn(invariant: InvariantObject, change: ObjectChange) -> int:
-    """Return when it is the turn of an Invariant: those of namespaces, of which owners make many, cost others no time.
-
-    Those of the cluster come first, and then those of the namespace in which something changes.
-    """
-    home = invariant.ref.namespace
-    return 0 if home is None else 1 if home == change.ref.namespace else 2
-
-
-def _errors_of(change: ObjectChange) -> tuple[str, ...]:
-    """Return what is wrong with an Invariant by itself."""
-    try:
-        if change.put is not None:
-            read_invariant(change.put)
-    except InvariantError as error:
-        return tuple(diagnostic.message for diagnostic in error.diagnostics)
-    return ()
-
-
-def _about_change(comparison: AuthorityComparison) -> AuthorityComparison:
-    """Return a comparison without the doubts that are the same with the change and without it.
-
-    A policy with errors that is the same on both sides closes the same on both, as it does where it is enforced.
-    """
-    before, after = _rejected(comparison.old), _rejected(comparison.new)
-    kept = frozenset(name for name, policy in before.items() if after.get(name) is policy)
-    doubts = [
-        doubt for doubt in comparison.doubts if doubt.reason is not DoubtReason.REJECTED or doubt.subject not in kept
-    ]
-    return AuthorityComparison(
-        comparison.old,
-        comparison.new,
-        comparison.pairing,
-        comparison.callers,
-        comparison.differences,
-        tuple(doubts),
-    )
-
-
-def _rejected(authority: Authority) -> dict[str, object]:
-    return {str(policy.ref): policy for policy in authority.rejected}

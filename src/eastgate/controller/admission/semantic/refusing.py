@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.invariants.model import Quantifier
-from eastgate.reports.invariants.objects import InvariantObject
-from eastgate.reports.invariants.standings import Counterexample
+from eastgate.reports.invariants.objects import Counterexample, InvariantObject
 
 _BROKEN = {
     Quantifier.NEVER: "a request that must never be allowed would be",

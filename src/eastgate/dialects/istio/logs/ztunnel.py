@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from eastgate.basics.regexes import regex
-from eastgate.dialects.istio.logs.access_log import end_at
+from eastgate.dialects.istio.logs.access_log import AUTHORIZATION, PEER, end_at
 from eastgate.dialects.istio.logs.codes import CALLERS_SIDE, CUT_OFF, NO_POLICY_DECIDED
-from eastgate.dialects.istio.logs.details import AUTHORIZATION, PEER
 from eastgate.dialects.istio.model import GROUP
 from eastgate.dialects.istio.provenance import AT_ZTUNNEL
 from eastgate.dialects.logs import LoggedCause, LoggedDecision, LoggedEnd, LogLineError

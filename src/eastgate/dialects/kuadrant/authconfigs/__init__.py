@@ -15,8 +15,7 @@ from eastgate.dialects.kuadrant.authconfigs.assemble import layers
 from eastgate.dialects.kuadrant.authconfigs.locating import GROUP, locate, widen
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.dialects.kuadrant.authconfigs.provenance import AT_HOST
-from eastgate.dialects.kuadrant.authconfigs.status import conditions, summary
-from eastgate.dialects.kuadrant.authconfigs.words import WORDS
+from eastgate.dialects.kuadrant.authconfigs.words import WORDS, conditions, summary
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node

@@ -17,7 +17,6 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster import World
 from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
-from eastgate.dialects.kuadrant.authorino.judgement import Judgement, StepKind
 from eastgate.dialects.kuadrant.authorino.keyring import Keyring
 from eastgate.dialects.kuadrant.authorino.model import (
     ApiKeys,
@@ -32,10 +31,22 @@ from eastgate.dialects.kuadrant.authorino.model import (
     TokenReview,
     Where,
 )
+from eastgate.dialects.kuadrant.authorino.outcomes import Judgement, StepKind
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.ir import Origin, RawRequest, Refusal, Request, Ruling, RulingStep, StepVerdict, TakenOff, WouldWait
-from eastgate.ir.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
-from eastgate.ir.fields import Headers, header_values, steers_proxy
+from eastgate.ir.attributes import (
+    ADDRESS,
+    AUTHORITY,
+    IDENTITY,
+    METHOD,
+    TARGET,
+    UNKNOWN,
+    Attribute,
+    Headers,
+    Unknown,
+    header_values,
+    steers_proxy,
+)
 from eastgate.settings import DataPlane
 
 if TYPE_CHECKING:
@@ -267,9 +278,8 @@ def services_in(
     )
     if not live:
         return services
-    from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
     from eastgate.dialects.kuadrant.authorino.callbacks import CallbackThreads
-    from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
+    from eastgate.dialects.kuadrant.authorino.calls import AnswerCache, HttpFetcher
     from eastgate.dialects.kuadrant.authorino.spicedb import SpiceDbClient
 
     fetcher = HttpFetcher()

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.calls import send
+from eastgate.dialects.kuadrant.authorino.conditions import Gate, gate_of
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import Background, Fetcher
-from eastgate.dialects.kuadrant.authorino.gates import Gate, gate_of
 
 _LOG = logging.getLogger(__name__)
 _SERVER = "the server of the callback"

@@ -4,19 +4,174 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import TypeAlias
-from urllib.parse import urlencode
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import SplitResult, urlencode, urlsplit
 
-from eastgate.basics.http import origin
+from eastgate.basics.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, RequestFailed, origin, split_url
+from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.dialects.kuadrant.authorino.addresses import url_problem
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.client_tokens import client_token
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse, Unavailable
-from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
-from eastgate.dialects.kuadrant.authorino.model import HttpCall, LiteralValue, Selected, Where
+from eastgate.dialects.kuadrant.authorino.model import Cache, HttpCall, LiteralValue, Scheme, Selected, Where
+from eastgate.dialects.kuadrant.authorino.outcomes import Broken, Finding, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.values import properties, resolve, stringified
+
+if TYPE_CHECKING:
+    import ssl
+
+
+# Addresses of servers that schemes ask.
+
+
+def url_problem(url: str) -> str | None:
+    """Return what keeps a text from being an address to ask, in words that follow "the address"."""
+    parts = split_url(url)
+    if parts is None:
+        return "is not a URL"
+    if parts.scheme not in ("http", "https"):
+        return "is neither http nor https"
+    if not parts.hostname or parts.port == 0:
+        return "names no server"
+    if "@" in parts.netloc:
+        return "has a user name in it"
+    return None
+
+
+# Asking servers over HTTP for schemes, within the bounds of `HttpClient`.
+
+
+LONGEST_WAIT: Final = 10.0
+"""Seconds that a scheme can have a request wait for a server."""
+
+
+class HttpFetcher:
+    """Satisfies `Fetcher`. No proxy is used.
+
+    `timeout` bounds a question as a whole, in seconds, where the scheme does not.
+    """
+
+    def __init__(self, timeout: float = 3, tls: ssl.SSLContext | None = None) -> None:
+        self._client = HttpClient(timeout, tls)
+
+    def fetch(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeout: float | None = None
+    ) -> ServerResponse:
+        """Return the answer, of whatever status. Raises `Unavailable`, which never repeats the URL's query."""
+        if problem := url_problem(url):
+            raise Unavailable(f"the address {problem}")
+        try:
+            response = self._client.request(method, url, headers, body, timeout=_bounded(timeout))
+        except RequestFailed as failed:
+            raise Unavailable(f"{_without_secrets(failed.url)} {_explain(failed)}") from None
+        return ServerResponse(response.status, response.body, response.content_type)
+
+
+def _bounded(timeout: float | None) -> float | None:
+    """Return how long to wait where a scheme asks for `timeout`: 0 has no limit of its own."""
+    return timeout if timeout is None else min(timeout or LONGEST_WAIT, LONGEST_WAIT)
+
+
+def _explain(failed: RequestFailed) -> str:
+    match failed.failure:
+        case Failure.UNREACHABLE:
+            return f"cannot be reached: {type(failed.cause).__name__}"
+        case Failure.BROKEN:
+            return f"cannot be asked: {type(failed.cause).__name__}"
+        case Failure.SLOW:
+            return "takes too long"
+        case Failure.LONG:
+            return f"answers with more than {MAX_BYTES} bytes"
+        case Failure.REDIRECTS:
+            return f"redirects more than {MAX_REDIRECTS} times"
+        case Failure.ELSEWHERE:
+            return "redirects elsewhere, which is not followed"
+
+
+def _without_secrets(url: str) -> str:
+    """Return the address without what may be secret in it."""
+    parts = urlsplit(url)
+    return SplitResult(parts.scheme, parts.netloc.rpartition("@")[2], parts.path[:200], "", "").geturl()
+
+
+# Caches answers for a while: only good ones, and never more than fit.
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedAnswer:
+    answer: Found
+    until: float
+
+
+class AnswerCache:
+    """Answers by scheme, evaluator and key. The least recently used give way; a scheme read anew starts empty."""
+
+    def __init__(self, size: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
+        self._size = size
+        self._clock = clock
+        self._held: OrderedDict[tuple[object, ...], _CachedAnswer] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[object, ...]) -> Found | None:
+        """Return the answer, unless it is too old."""
+        with self._lock:
+            held = self._held.get(key)
+            if held is None:
+                return None
+            if self._clock() >= held.until:
+                del self._held[key]
+                return None
+            self._held.move_to_end(key)
+            return held.answer
+
+    def put(self, key: tuple[object, ...], answer: Found, seconds: float) -> None:
+        """Keep an answer for so long."""
+        if seconds <= 0:
+            return
+        with self._lock:
+            self._held[key] = _CachedAnswer(answer, self._clock() + seconds)
+            self._held.move_to_end(key)
+            while len(self._held) > self._size:
+                self._held.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+def ask_cached(
+    cache: AnswerCache | None,
+    settings: Cache | None,
+    owner: tuple[Scheme, object],
+    document: AuthorizationJson,
+    ask: Callable[[], Finding],
+    good_for: Callable[[Found], float | None] = lambda _: None,
+) -> Finding:
+    """Return the cached answer, or ask for it and cache it. `good_for` may shorten the time of an answer.
+
+    A key that is null, or cannot be resolved, means that nothing is cached. `owner` is what the answer belongs to: the
+    evaluator is known by its place in memory, which the scheme keeps for as long as the key is held.
+    """
+    if cache is None or settings is None:
+        return ask()
+    selected = resolve(settings.key, document)
+    if not isinstance(selected, Found) or selected.value is None:
+        return ask()
+    scheme, evaluator = owner
+    key = (scheme, id(evaluator), json.dumps(selected.value, sort_keys=True, default=str))
+    held = cache.get(key)
+    if held is not None:
+        return Found(held.value, held.masked, "It was so a moment ago, which is still good.")
+    answer = ask()
+    if isinstance(answer, Found):
+        limit = good_for(answer)
+        cache.put(key, answer, settings.seconds if limit is None else min(settings.seconds, limit))
+    return answer
+
 
 _FIXED_SERVER = regex(r"https?://[^/?#{]+(?=[/?#]|$)", re.IGNORECASE)
 _Request: TypeAlias = tuple[str, dict[str, str], bytes | None]

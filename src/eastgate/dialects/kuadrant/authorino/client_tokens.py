@@ -10,8 +10,8 @@ from urllib.parse import quote_plus, urlencode
 
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse, Unavailable
-from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.model import ClientCredentials
+from eastgate.dialects.kuadrant.authorino.outcomes import Broken, Found, NotKnown
 from eastgate.reading.strict_json import Json, JsonProblem, read_object
 
 _EARLY: Final = 10  # seconds before its end at which a token is no longer sent

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.dialects.cel import GATEWAY_ROOTS, CelEvaluationError, CelProblem, compile_document_cel
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
+from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.gjson import Selection, TooMuch, select
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
@@ -17,6 +21,8 @@ from eastgate.dialects.kuadrant.authorino.model import (
     MissingPatterns,
     Pattern,
     PatternOperator,
+    PatternRules,
+    Scheme,
 )
 from eastgate.dialects.kuadrant.authorino.outcomes import (
     ANYTHING,
@@ -34,6 +40,7 @@ from eastgate.ir import Seen, StepVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 _SHOWN = 200  # characters of what a pattern saw
 
@@ -203,3 +210,129 @@ def _predicate(predicate: CelPredicate, document: AuthorizationJson) -> _PartOut
     if answer is False:
         return _PartOutcome(FAILS, f"The expression {predicate.text!r} is false.")
     return _PartOutcome(ERRS, "The expression gives something that is neither true nor false.")
+
+
+# Conditions that guard a step of a scheme, or the scheme as a whole: its `when`.
+
+
+class Gate(enum.Enum):
+    """The effect of a `when` on what it guards."""
+
+    OPEN = enum.auto()
+    CLOSED = enum.auto()
+    MAYBE = enum.auto()
+    """Open or closed: unknown."""
+    ERROR = enum.auto()
+    UNSURE = enum.auto()
+    """Open, closed or an error: unknown."""
+
+
+class Guarded(Protocol):
+    """The attributes that steps of all kinds share."""
+
+    @property
+    def name(self) -> str:
+        pass
+
+    @property
+    def priority(self) -> int:
+        """Return the priority; lower numbers come first."""
+
+    @property
+    def when(self) -> Condition | None:
+        """Return the condition that guards it."""
+
+    @property
+    def span(self) -> Span | None:
+        """Return its span in the manifest."""
+
+
+def _is_at_gateway(when: Condition) -> bool:
+    """Return whether the filter of a gateway evaluates a condition: there an error refuses the request."""
+    return isinstance(when, All) and any(isinstance(part, CelPredicate) and part.at_gateway for part in when.parts)
+
+
+def gate_of(when: Condition | None, evaluation: Evaluation) -> tuple[Gate, ConditionResult | None]:
+    """Return whether the guarded step takes place, and the result of its condition."""
+    if when is None:
+        return Gate.OPEN, None
+    result = evaluate_condition(when, evaluation.document)
+    outcomes = result.outcomes
+    if evaluation.services.authorino_compat and ERRS in outcomes and not _is_at_gateway(when):
+        outcomes = (outcomes & ~ERRS) | FAILS
+    if outcomes == HOLDS:
+        return Gate.OPEN, result
+    if outcomes == FAILS:
+        return Gate.CLOSED, result
+    if outcomes == ERRS:
+        return Gate.ERROR, result
+    return (Gate.UNSURE if ERRS in outcomes else Gate.MAYBE), result
+
+
+# The conditions that guard parts of a scheme, and which of them may err.
+#
+# Where one errs, Authorino skips what it guards, and Eastgate denies.
+
+
+SingleCondition: TypeAlias = Pattern | CelPredicate | MissingPatterns
+"""A condition that has no others in it."""
+
+
+def erring_guards(scheme: Scheme) -> Iterator[tuple[SingleCondition, str]]:
+    """Yield every condition of a `when` that may err, and why."""
+    for when in _guards(scheme):
+        for condition in leaves(when):
+            why = _may_err(condition)
+            if why is not None:
+                yield condition, why
+
+
+def sets_apart(scheme: Scheme) -> Iterator[Span]:
+    """Yield every reference to a named set of patterns that stands in `any`, where one of its patterns is enough."""
+    for condition in all_conditions(scheme):
+        yield from _apart(condition)
+
+
+def all_conditions(scheme: Scheme) -> Iterator[Condition]:
+    """Yield the conditions of every `when`, and those that authorization asks for."""
+    yield from _guards(scheme)
+    for authorization in scheme.authorizations:
+        if isinstance(authorization.rule, PatternRules):
+            yield authorization.rule.condition
+
+
+def _apart(condition: Condition) -> Iterator[Span]:
+    if isinstance(condition, AnyOf):
+        yield from condition.apart
+    if isinstance(condition, All | AnyOf):
+        for part in condition.parts:
+            yield from _apart(part)
+
+
+def _guards(scheme: Scheme) -> Iterator[Condition]:
+    steps: tuple[Guarded, ...] = (*scheme.identities, *scheme.metadata, *scheme.authorizations, *scheme.responses)
+    for when in (scheme.when, *(step.when for step in steps)):
+        if when is not None:
+            yield when
+
+
+def leaves(condition: Condition) -> Iterator[SingleCondition]:
+    """Yield the conditions in a condition that have no others in them."""
+    match condition:
+        case All(parts) | AnyOf(parts):
+            for part in parts:
+                yield from leaves(part)
+        case _:
+            yield condition
+
+
+def _may_err(condition: SingleCondition) -> str | None:
+    match condition:
+        case Pattern(operator=PatternOperator.MATCHES, value=value) if regex_problem(value):
+            return f"`{value}` is not a regular expression"
+        case CelPredicate(text):
+            return f"`{text}` fails where something that it looks at is missing"
+        case MissingPatterns(name):
+            return f"there are no patterns named `{name}`"
+        case _:
+            return None

@@ -14,12 +14,11 @@ from urllib.parse import unquote_plus
 
 from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
-from eastgate.dialects.kuadrant.authorino.findings import NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Credentials, Where
+from eastgate.dialects.kuadrant.authorino.outcomes import NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir import TakenOff
-from eastgate.ir.attributes import UNKNOWN
-from eastgate.ir.fields import spellings_in_query
+from eastgate.ir.attributes import UNKNOWN, spellings_in_query
 
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
 _SECRET_PARAMETERS: Final = ("access_token", "api_key", "apikey")

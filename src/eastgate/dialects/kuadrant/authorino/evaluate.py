@@ -15,30 +15,72 @@ and what such a step finds is unknown to the steps after it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.authorization import authorize
-from eastgate.dialects.kuadrant.authorino.authorization_json import authorization_json_of
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson, authorization_json_of
 from eastgate.dialects.kuadrant.authorino.callbacks import make_callbacks
+from eastgate.dialects.kuadrant.authorino.conditions import Gate, Guarded, gate_of
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.credentials import all_credentials
-from eastgate.dialects.kuadrant.authorino.explaining import mask_document, mask_steps
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
-from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
-from eastgate.dialects.kuadrant.authorino.gates import Gate, Guarded, gate_of
 from eastgate.dialects.kuadrant.authorino.identity import recognize
-from eastgate.dialects.kuadrant.authorino.judgement import DECISIVE, Judgement, StepKind
 from eastgate.dialects.kuadrant.authorino.metadata import fetch_metadata
 from eastgate.dialects.kuadrant.authorino.model import Credentials, Denial, Response, Scheme
+from eastgate.dialects.kuadrant.authorino.outcomes import (
+    DECISIVE,
+    Broken,
+    Finding,
+    Found,
+    Judgement,
+    NotKnown,
+    Refused,
+    StepKind,
+)
 from eastgate.dialects.kuadrant.authorino.responses import build_response, challenges, customize_denial
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
 from eastgate.dialects.kuadrant.authorino.values import stringified
 from eastgate.ir import RulingStep, Seen, StepVerdict
 from eastgate.ir.attributes import UNKNOWN
+
+# Describes an evaluation: its steps and the document, without secrets.
+
+
+def mask_steps(steps: Iterable[RulingStep], secrets: Secrets) -> tuple[RulingStep, ...]:
+    """Return the steps without secrets."""
+    return tuple(
+        replace(
+            step, reason=secrets.mask_text(step.reason), seen=tuple(_mask_seen(seen, secrets) for seen in step.seen)
+        )
+        for step in steps
+    )
+
+
+def _mask_seen(seen: Seen, secrets: Secrets) -> Seen:
+    return replace(
+        seen,
+        expression=secrets.mask_text(seen.expression),
+        saw=None if seen.saw is None else secrets.mask_text(seen.saw),
+        reason=secrets.mask_text(seen.reason),
+    )
+
+
+def mask_document(document: AuthorizationJson, secrets: Secrets) -> dict[str, object]:
+    """Return the document without secrets, and without what is unknown."""
+    shown = secrets.mask_explanation(document.masked)
+    if not isinstance(shown, dict):
+        return {}
+    for path in document.unknown:
+        parent: object = shown
+        for key in path[:-1]:
+            parent = parent.get(key) if isinstance(parent, dict) else None
+        if isinstance(parent, dict):
+            parent.pop(path[-1], None)
+    return shown
 
 
 def evaluate(scheme: Scheme, request: RequestFacts, services: Services, *, explain: bool = True) -> Judgement:

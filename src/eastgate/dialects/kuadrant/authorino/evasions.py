@@ -14,10 +14,9 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.authorization_json import authorization_json_of
-from eastgate.dialects.kuadrant.authorino.conditions import evaluate_condition
+from eastgate.dialects.kuadrant.authorino.conditions import evaluate_condition, leaves
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services, sample_request
-from eastgate.dialects.kuadrant.authorino.guards import leaves
 from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
     CelPredicate,

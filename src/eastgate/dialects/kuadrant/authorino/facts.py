@@ -11,7 +11,7 @@ from eastgate.cluster import Secret, Selector
 from eastgate.ir.attributes import UNKNOWN, Unknown
 
 if TYPE_CHECKING:
-    from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
+    from eastgate.dialects.kuadrant.authorino.calls import AnswerCache
     from eastgate.dialects.kuadrant.authorino.model import Credentials
     from eastgate.reading.jwt import KeySource, VerifiedTokens
 

@@ -7,7 +7,108 @@ decision may only rest on what all of them agree on.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
+from typing import TypeAlias
+
+from eastgate.basics.records import dataclass
+from eastgate.ir import RulingStep, StepVerdict
+
+# The result of evaluating a scheme: the answer, and why.
+
+
+DECISIVE = frozenset((StepVerdict.REFUSED, StepVerdict.UNKNOWN, StepVerdict.ERROR))
+"""The verdicts of steps that keep a request from being allowed, or may."""
+
+
+class StepKind(enum.StrEnum):
+    """The part of a scheme that a step evaluates, in the order of evaluation."""
+
+    WHEN = "when"
+    IDENTITY = "identity"
+    METADATA = "metadata"
+    AUTHORIZATION = "authorization"
+    RESPONSE = "response"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The answer to a request. No field holds a secret: where one would be, there is `***`."""
+
+    allowed: bool
+    status: int
+    """The HTTP status for the client: 200 where it is allowed."""
+    message: str = ""
+    """Why not, as the client may read it (it is in `X-Ext-Auth-Reason`)."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """The headers of a denial."""
+    body: str = ""
+    """The body of a denial."""
+    steps: tuple[RulingStep, ...] = ()
+    document: Mapping[str, object] = field(default_factory=dict, hash=False)
+    """The authorization JSON as it was at the end, masked, without what is unknown."""
+    response_headers: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Headers for the service behind, where it is allowed."""
+    passed_on: frozenset[str] = frozenset()
+    """Headers of the client that a response passes on with the same value."""
+    dynamic_metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
+    recognized_by: str | None = None
+    """The identity that recognized the caller."""
+    follow_up: Callable[[], None] | None = field(default=None, repr=False, compare=False)
+    """Starts the callbacks of the scheme, where there are some and they can be made. It does not wait for them."""
+
+    @property
+    def is_undecided(self) -> bool:
+        """Return whether it is a denial, and a step before it met something unknown."""
+        return not self.allowed and any(step.verdict is StepVerdict.UNKNOWN for step in self.steps)
+
+    @property
+    def reason(self) -> str:
+        """Return the reason of the step that decided; of an allowed request, that all steps agreed."""
+        if self.allowed:
+            return "Every step agreed."
+        return next((step.reason for step in reversed(self.steps) if step.verdict in DECISIVE), self.message)
+
+
+# The findings of one evaluator on a request: exactly one of these, and only `Found` is in favour of the caller.
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """It agrees. `value` is the value that it found; `masked` is the same without secrets."""
+
+    value: object = field(repr=False)
+    masked: object = field(repr=False)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It does not agree. The reason is a sentence for a person; `for_client`: the client gets it."""
+
+    reason: str
+    for_client: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotKnown:
+    """It depends on something unknown."""
+
+    what: str
+
+    @property
+    def reason(self) -> str:
+        return f"It depends on {self.what}, which is not known."
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """It could not be evaluated: an expression errs, or a service is unavailable."""
+
+    reason: str
+
+
+Finding: TypeAlias = Found | Refused | NotKnown | Broken
 
 
 class Outcomes(enum.Flag):

@@ -7,7 +7,7 @@ message.
 from __future__ import annotations
 
 from eastgate.dialects.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel
-from eastgate.dialects.kuadrant.authorino.authorization.rego import rego_problem
+from eastgate.dialects.kuadrant.authorino.authorization import rego_problem
 
 __all__ = ["cel_problem", "predicate_problem", "rego_problem"]
 

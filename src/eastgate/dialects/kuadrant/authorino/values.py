@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from eastgate.dialects.cel import CelEvaluationError, CelProblem, compile_document_cel
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
-from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.gjson import TooMuch, fill, is_template, select
 from eastgate.dialects.kuadrant.authorino.model import CelExpression, LiteralValue, Property, Selected, Value
+from eastgate.dialects.kuadrant.authorino.outcomes import Broken, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.paths import Path, selected_mentions
 
 _Evaluate: TypeAlias = Callable[[dict[str, object]], object]

@@ -14,8 +14,7 @@ from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.dialects.kuadrant.policies.assemble import layers
 from eastgate.dialects.kuadrant.policies.model import Policy
-from eastgate.dialects.kuadrant.policies.status import conditions, examine
-from eastgate.dialects.kuadrant.policies.words import WORDS
+from eastgate.dialects.kuadrant.policies.words import WORDS, conditions, examine
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Record

@@ -13,10 +13,9 @@ from eastgate.cluster.question import Question
 from eastgate.cluster.routing.model import rules_of
 from eastgate.dialects.kuadrant.authorino.authorization_json import authorization_json_of
 from eastgate.dialects.kuadrant.authorino.authorizer import services_in
-from eastgate.dialects.kuadrant.authorino.conditions import evaluate_condition
+from eastgate.dialects.kuadrant.authorino.conditions import all_conditions, evaluate_condition, leaves
 from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import SAMPLE_HEADERS, RequestFacts, sample_request
-from eastgate.dialects.kuadrant.authorino.guards import all_conditions, leaves
 from eastgate.dialects.kuadrant.authorino.model import CelPredicate, Condition, MissingPatterns, Scheme
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, Outcomes
 from eastgate.dialects.kuadrant.policies import lint_codes as codes

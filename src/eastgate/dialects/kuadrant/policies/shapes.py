@@ -2,13 +2,91 @@
 
 from __future__ import annotations
 
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.cluster import GATEWAY_GROUP
 from eastgate.cluster.resources import dns_subdomain, resource
-from eastgate.dialects.kuadrant.policies import validation
+from eastgate.dialects.kuadrant.policies import codes
 from eastgate.dialects.kuadrant.policies.model import Strategy
 from eastgate.dialects.kuadrant.schemes import NAMED_PATTERNS_ALL_OF, RULES, WHEN_PREDICATES
-from eastgate.reading.manifests.shapes import Choice, Field, Record, Text
+from eastgate.dialects.kuadrant.schemes.validation import Checking
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Cel, Choice, Field, Record, Text, constraint, quoted
 from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
+
+# Demands of the CRD on an AuthPolicy beyond the types of its fields. Each function checks one demand.
+
+
+KINDS = ("HTTPRoute", "GRPCRoute", "Gateway")
+_PROPER = ("rules", "when", "patterns")
+
+
+@constraint(
+    Cel(f"self.group == '{GATEWAY_GROUP}'", f"the only supported group is {GATEWAY_GROUP}"),
+    Cel(f"self.kind in {list(KINDS)}", "the only supported kinds are HTTPRoute, GRPCRoute and Gateway"),
+)
+def target(ref: Node, to: Checking) -> None:
+    """Check the group and the kind of the target."""
+    group, kind = ref["group"], ref["kind"]
+    if group.text != GATEWAY_GROUP:
+        message = f"invalid targetRef.group {quoted(group.text)}: the only supported group is {GATEWAY_GROUP}"
+        to.report(codes.SECTION_TARGET_GROUP, message, group, help=f"write group: {GATEWAY_GROUP}")
+    if kind.text not in KINDS:
+        near = did_you_mean(kind.text, KINDS)
+        way_out = f"did you mean `{near}`?" if near else "write kind: HTTPRoute, GRPCRoute or Gateway"
+        message = f"invalid targetRef.kind {quoted(kind.text)}: it may be HTTPRoute, GRPCRoute or Gateway"
+        to.report(codes.SECTION_TARGET_KIND, message, kind, help=way_out)
+
+
+@constraint(
+    Cel(
+        "!(has(self.defaults) && (has(self.patterns) || has(self.when) || has(self.rules)))",
+        "implicit and explicit defaults are mutually exclusive",
+    ),
+    Cel(
+        "!(has(self.overrides) && (has(self.patterns) || has(self.when) || has(self.rules)))",
+        "implicit defaults and explicit overrides are mutually exclusive",
+    ),
+    Cel(
+        "!(has(self.overrides) && has(self.defaults))",
+        "explicit overrides and explicit defaults are mutually exclusive",
+    ),
+)
+def one_block(spec: Node, to: Checking) -> None:
+    """Reject rules in two of the spec itself, `defaults` and `overrides`."""
+    explicit = [name for name in ("defaults", "overrides") if name in spec]
+    if len(explicit) > 1:
+        message = "a policy has one of `defaults` and `overrides`, not both"
+        to.report(codes.DEFAULTS_AND_OVERRIDES, message, spec.key_span(explicit[1]), help="write two policies")
+    for name in _PROPER:
+        if explicit and name in spec:
+            message = f"`{name}` is beside `{explicit[0]}`, and belongs in it"
+            to.report(codes.IMPLICIT_AND_EXPLICIT, message, spec.key_span(name), help=f"write it into `{explicit[0]}`")
+
+
+def some_rule(block: Node, to: Checking) -> None:
+    """Require at least one rule, in the spec itself or in the block that has the rules."""
+    if "defaults" in block or "overrides" in block:
+        return
+    rules = block.get("rules")
+    if rules is not None and any(section not in RULES.fields for section, _ in rules.items()):
+        return  # reported already: it is what the rules were meant to be in
+    if rules is None or not _has_rule(rules):
+        message = "at least one rule must be defined"
+        way_out = "write rules: {authentication: {<name>: {..}}}, or another section with a rule in it"
+        to.report(codes.NO_RULES, message, rules if rules is not None else block, help=way_out)
+
+
+def _has_rule(rules: Node) -> bool:
+    response = rules.get("response")
+    success = response.get("success") if response is not None else None
+    named = [rules.get(section) for section in ("authentication", "metadata", "authorization", "callbacks")]
+    if success is not None:
+        named += [success.get("headers"), success.get("filters")]
+    if any(section is not None and section.value for section in named):
+        return True
+    return response is not None and ("unauthenticated" in response or "unauthorized" in response)
+
 
 _TARGET_HELP = "write targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: ..}"
 _target: Record[Settings] = Record(
@@ -37,7 +115,7 @@ _target: Record[Settings] = Record(
             about="The listener of the Gateway, or the rule of the route, that the policy is about. Without it, all.",
         ),
     },
-    rules=(validation.target,),
+    rules=(target,),
     foreign={"namespace": (UNKNOWN_FIELD, "remove it: the target is in the namespace of the policy")},
 )
 _proper: dict[str, Field[Settings]] = {
@@ -60,7 +138,7 @@ def _block(name: str) -> Field[Settings]:
         Record(
             name,
             {"strategy": strategy, **_proper},
-            rules=(validation.some_rule,),
+            rules=(some_rule,),
             misspelt={"conditions": "when", "rule": "rules"},
         ),
         about=about[name],
@@ -82,7 +160,7 @@ AUTH_POLICY: Record[Settings] = resource(
             "defaults": _block("defaults"),
             "overrides": _block("overrides"),
         },
-        rules=(validation.one_block, validation.some_rule),
+        rules=(one_block, some_rule),
         misspelt={"targetRefs": "targetRef", "rule": "rules", "default": "defaults", "override": "overrides"},
         advice={
             "routeSelectors": "remove it: write `when`, or a policy with sectionName for a rule of the route",

@@ -2,9 +2,73 @@
 
 from __future__ import annotations
 
-from eastgate.cluster.targets import RulesOfGateway
+from collections.abc import Collection, Iterator, Sequence
+
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.cluster import World
+from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute
+from eastgate.dialects.base import Condition
+from eastgate.dialects.kuadrant.policies import codes
+from eastgate.dialects.kuadrant.policies.effective import Effective
 from eastgate.dialects.kuadrant.policies.model import Block, Policy
+from eastgate.dialects.kuadrant.policies.ways import effective_policies, target_exists
 from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, Words
+from eastgate.settings import Settings
+
+# What the status of an AuthPolicy would show, and what is wrong with one beside everything else.
+
+
+def examine(policies: Collection[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
+    """Report missing targets."""
+    for policy in policies:
+        if not target_exists(policy, world):
+            message = f"no manifest declares {policy.target}"
+            yield policy, Diagnostic(codes.NO_SUCH_TARGET, message, policy.target_span, "declare it, or name another")
+
+
+def conditions(policy: Policy, policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
+    """Return the conditions `Accepted` and `Enforced` of a policy; none of one that is being deleted."""
+    if policy.deleted:
+        return []
+    if not target_exists(policy, world):
+        message = f"AuthPolicy target {_target_name(policy.target)} was not found"
+        return [Condition("Accepted", "False", "TargetNotFound", message)]
+    accepted = Condition("Accepted", "True", "Accepted", "AuthPolicy has been accepted")
+    return [accepted, _enforced(policy, policies, world)]
+
+
+def _target_name(target: RulesOfGateway | RulesOfRoute) -> str:
+    section = target.listener if isinstance(target, RulesOfGateway) else target.rule
+    return target.name if section is None else f"{target.name}#{section}"
+
+
+def _enforced(policy: Policy, policies: Sequence[Policy], world: World) -> Condition:
+    """Return whether some of its rules are in force on some way. Reasons and messages are kuadrant-operator's."""
+    if policy.audit:
+        return Condition("Enforced", "False", "Unknown", "AuthPolicy only audits")
+    ways = [effective for _, effective in effective_policies(policies, world, policy)]
+    if not ways:
+        message = "AuthPolicy is not in the path to any existing routes"
+        return Condition("Enforced", "False", "Unknown", message)
+    overriding = list(dict.fromkeys(other for effective in ways for other in _overriding(policy, effective)))
+    if not any(policy in effective.sources for effective in ways):
+        names = " ".join(f"{other.ref.namespace}/{other.ref.name}" for other in overriding)
+        return Condition("Enforced", "False", "Overridden", f"AuthPolicy is overridden by [{names}]")
+    how = "partially" if overriding else "successfully"
+    return Condition("Enforced", "True", "Enforced", f"AuthPolicy has been {how} enforced")
+
+
+def _overriding(policy: Policy, effective: Effective) -> Iterator[Policy]:
+    """Yield the policies whose rules are in force instead of those of a policy.
+
+    For a rule of which none of its name is in force these are all that have any.
+    """
+    for key in policy.rules:
+        source = effective.rules.get(key)
+        if source is None:
+            yield from effective.sources
+        elif source is not policy:
+            yield source
 
 
 def _rules(policy: Policy) -> list[DescribedRule]:

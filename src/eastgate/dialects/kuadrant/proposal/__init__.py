@@ -10,8 +10,7 @@ from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.kuadrant.nulls import WIDENING, without_nulls
 from eastgate.dialects.kuadrant.proposal.assemble import layers
 from eastgate.dialects.kuadrant.proposal.model import Policy
-from eastgate.dialects.kuadrant.proposal.status import conditions, examine
-from eastgate.dialects.kuadrant.proposal.words import WORDS
+from eastgate.dialects.kuadrant.proposal.words import WORDS, conditions, examine
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.serving import AGE, INHERITED, Column, Served, ServedResource, Status
 from eastgate.reading.manifests import Document

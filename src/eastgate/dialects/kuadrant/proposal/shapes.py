@@ -2,15 +2,156 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+from eastgate.basics.diagnostics import did_you_mean
+from eastgate.basics.regexes import regex
+from eastgate.cluster import GATEWAY_GROUP
+from eastgate.cluster.names import dns_label_problem
 from eastgate.cluster.resources import dns_subdomain, resource
-from eastgate.dialects.kuadrant.proposal import validation
+from eastgate.dialects.kuadrant.proposal import codes
 from eastgate.dialects.kuadrant.schemes import LONE_SCHEME, SCHEME
 from eastgate.dialects.kuadrant.schemes.validation import host
-from eastgate.reading.manifests.shapes import Field, ListOf, Record, Text
+from eastgate.ir.paths import control_character, path_problem
+from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.shapes import Cel, Check, Constraint, Field, ListOf, Record, Text, constraint, quoted
 from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
+from eastgate.reading.manifests.shapes.shape import NOT_COMPARABLE, path_with_wildcard, whole
 from eastgate.settings import Settings
+
+# Demands of the proposal on an AuthPolicy beyond the types of its fields. Each function checks one demand.
+#
+# What needs the target is in `status.py`.
+
+
+Checking = Check[Settings]
+_KINDS = ("HTTPRoute", "Gateway")
+
+
+@constraint(
+    Cel(f"self.group == '{GATEWAY_GROUP}'", f"the only supported group is {GATEWAY_GROUP}"),
+    Cel(f"self.kind in {list(_KINDS)}", "the only supported kinds are HTTPRoute and Gateway"),
+)
+def target(ref: Node, to: Checking) -> None:
+    """Check the group and the kind of the target."""
+    group, kind = ref["group"], ref["kind"]
+    if group.text != GATEWAY_GROUP:
+        message = f"invalid targetRef.Group {quoted(group.text)}. The only supported group is {GATEWAY_GROUP}"
+        to.report(codes.TARGET_GROUP, message, group, help=f"write group: {GATEWAY_GROUP}")
+    if kind.text not in _KINDS:
+        near = did_you_mean(kind.text, _KINDS)
+        message = f"invalid targetRef.Kind {quoted(kind.text)}. The only supported kinds are HTTPRoute and Gateway"
+        way_out = f"did you mean `{near}`?" if near else "write kind: HTTPRoute, or kind: Gateway"
+        to.report(codes.TARGET_KIND, message, kind, help=way_out)
+
+
+@constraint(
+    Cel(
+        "!('namespace' in dyn(self.spec.targetRef)) || "
+        "dyn(self.spec.targetRef)['namespace'] == dyn(self.metadata)['namespace']",
+        "only local objects can be referred to: the target is in the namespace of the policy",
+    )
+)
+def own_namespace(document: Node, to: Checking) -> None:
+    """Require that the target is in the policy's own namespace."""
+    target_ref = document["spec"].get("targetRef")
+    of_target = target_ref.get("namespace") if target_ref is not None else None
+    own = document["metadata"].get("namespace")
+    home = own.value if own is not None else to.context.namespace
+    if not isinstance(home, str) or dns_label_problem(home) is not None:
+        return  # the policy's namespace is wrong, which is reported
+    if of_target is not None and isinstance(of_target.value, str) and of_target.text != home:
+        message = f"only local objects can be referred to: the policy is in {home}, and not in {quoted(of_target.text)}"
+        to.report(codes.OTHER_NAMESPACE, message, of_target, help="remove it, or move the policy to its target")
+
+
+def not_empty(field: str) -> Constraint:
+    """Reject an empty list."""
+
+    @constraint(minItems=1)
+    def rule(node: Node, to: Checking) -> None:
+        if not list(node):
+            message = f"`{field}` is empty"
+            to.report(codes.EMPTY_LIST, message, node, help=f"leave `{field}` out to select any, or name some")
+
+    return rule
+
+
+_METHOD = regex(r"[A-Z0-9!#$%&'+.^_`|~-]+")
+
+
+@constraint(pattern=whole(rf"\*|{_METHOD.pattern}"))
+def method(node: Node, to: Checking) -> None:
+    """Require a method, in capitals as requests have it."""
+    text = node.text
+    if text != "*" and not _METHOD.fullmatch(text):
+        way_out = f"write {text.upper()}" if _METHOD.fullmatch(text.upper()) else "write a method such as GET, or *"
+        to.report(codes.METHOD, f"{quoted(text)} is not a method", node, help=way_out)
+
+
+@constraint(pattern=path_with_wildcard(spaces=False), not_={"pattern": NOT_COMPARABLE})
+def path(node: Node, to: Checking) -> None:
+    """Require a path in the form in which requests are compared: in another one it would select nothing."""
+    problem = _path_problem(node.text)
+    if problem is not None:
+        reason, way_out = problem
+        to.report(codes.PATH, f"{quoted(node.text)} is not a path: {reason}", node, help=way_out)
+
+
+def _path_problem(text: str) -> tuple[str, str] | None:
+    middle = text[1:] if text.startswith("*") else text.removesuffix("*")
+    if not text:
+        return "it is empty", "write /, or a path such as /admin"
+    if "*" in middle:
+        return "`*` may stand once, at its end or at its beginning", "write a path such as /admin/* or */edit"
+    if not text.startswith(("/", "*")):
+        return "it does not begin with /", f"write /{text}"
+    if re.search(r"\s", text) and control_character(text) is None:
+        return "it has a space in it", "remove it, or write %20"
+    return path_problem(text, wildcard=True)
+
+
+@constraint(
+    Cel(
+        "!has(self.authSchemes) || !has(self.authScheme)",
+        "a policy has one of `authSchemes` and `authScheme`, not both",
+    )
+)
+def one_word_for_schemes(spec: Node, to: Checking) -> None:
+    """Reject a scheme beside a list of schemes."""
+    if "authSchemes" in spec and "authScheme" in spec:
+        message = "a policy has one of `authSchemes` and `authScheme`, not both"
+        to.report(codes.TWO_LISTS, message, spec.key_span("authScheme"), help="write it into `authSchemes`")
+
+
+def some_scheme(spec: Node, to: Checking) -> None:
+    """Report a policy without a scheme, which denies all that it selects."""
+    schemes = spec.get("authSchemes")
+    if "authScheme" not in spec and (schemes is None or not list(schemes)):
+        what = "that the rules select" if spec.get("rules") else "to the target"
+        message = f"without an auth scheme every request {what} is denied"
+        to.report(codes.NO_SCHEME, message, schemes or spec, help="write authSchemes: [{hosts: [..], identity: [..]}]")
+
+
+@constraint(
+    Cel(
+        "self.all(scheme, scheme.hosts.all(host, self.exists_one(other, host in other.hosts)))",
+        "a host has one auth scheme",
+    )
+)
+def one_scheme_for_a_host(schemes: Node, to: Checking) -> None:
+    """Reject two schemes for one host, which leave open which of them decides."""
+    seen: dict[str, int] = {}
+    for index, scheme in enumerate(schemes):
+        for node in scheme.get("hosts") or ():
+            if not isinstance(node.value, str):
+                continue
+            first = seen.setdefault(node.value, index)
+            if first != index:
+                message = f"{quoted(node.value)} has an auth scheme already, scheme {first + 1}"
+                to.report(codes.SAME_HOST, message, node, help="write one scheme for each host")
+
 
 _TARGET_HELP = "write targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: ..}"
 _target: Record[Settings] = Record(
@@ -39,22 +180,22 @@ _target: Record[Settings] = Record(
             about="The namespace of the target, which is that of the policy, so that it need not be written.",
         ),
     },
-    rules=(validation.target,),
+    rules=(target,),
     foreign={"sectionName": (UNKNOWN_FIELD, "remove it: a policy targets all of a route or of a Gateway")},
 )
 _rule: Record[Settings] = Record(
     "a rule",
     {
         "hosts": Field(
-            ListOf(Text("a host", host), "a list of hosts", validation.not_empty("hosts")),
+            ListOf(Text("a host", host), "a list of hosts", not_empty("hosts")),
             about="Hosts of requests, ANY of them: a DNS name, `*.` and a DNS name, or `*`. Without it, any host.",
         ),
         "methods": Field(
-            ListOf(Text("a method", validation.method), "a list of methods", validation.not_empty("methods")),
+            ListOf(Text("a method", method), "a list of methods", not_empty("methods")),
             about="Methods of requests in capitals, ANY of them; `*` is any. Without it, any method.",
         ),
         "paths": Field(
-            ListOf(Text("a path", validation.path), "a list of paths", validation.not_empty("paths")),
+            ListOf(Text("a path", path), "a list of paths", not_empty("paths")),
             about="Paths of requests, ANY of them, perhaps with a `*` at one end. Without it, any path.",
         ),
     },
@@ -77,7 +218,7 @@ _RESOURCE: Record[Settings] = resource(
                 about="The requests that must be authorized: those that ANY of the rules selects. Without it, all.",
             ),
             "authSchemes": Field(
-                ListOf(SCHEME, "a list of auth schemes", validation.one_scheme_for_a_host, served=32),
+                ListOf(SCHEME, "a list of auth schemes", one_scheme_for_a_host, served=32),
                 about="How callers are recognized and authorized: one scheme for each host of requests.",
             ),
             "authScheme": Field(
@@ -85,7 +226,7 @@ _RESOURCE: Record[Settings] = resource(
                 about="The one scheme of a policy, in place of `authSchemes`: for all hosts where it names none.",
             ),
         },
-        rules=(validation.some_scheme, validation.one_word_for_schemes),
+        rules=(some_scheme, one_word_for_schemes),
         misspelt={"targetRefs": "targetRef", "rule": "rules"},
         advice={
             "hosts": "write the hosts in the rules: rules: [{hosts: [..]}]",
@@ -94,4 +235,4 @@ _RESOURCE: Record[Settings] = resource(
     ),
     about="Requests to a route or to a Gateway that must pass an auth scheme.",
 )
-AUTH_POLICY: Record[Settings] = replace(_RESOURCE, rules=(validation.own_namespace,))
+AUTH_POLICY: Record[Settings] = replace(_RESOURCE, rules=(own_namespace,))

@@ -6,11 +6,10 @@ from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.conditions import ANY_RULES, RULES
 from eastgate.dialects.kuadrant.schemes.credentials import credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
-from eastgate.dialects.kuadrant.schemes.expressions import rego_module
 from eastgate.dialects.kuadrant.schemes.metadata import FORM, secret_reference
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record
-from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, TIMEOUT, URL, value
+from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, TIMEOUT, URL, rego_module, value
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Choice, Field, Flag, ListOf, Record, Text, Whole, quoted
 from eastgate.settings import Settings

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from eastgate.basics.diagnostics.spans import Span
+from eastgate.dialects.kuadrant.authorino.conditions import SingleCondition, erring_guards, sets_apart
 from eastgate.dialects.kuadrant.authorino.evasions import evasions
-from eastgate.dialects.kuadrant.authorino.guards import SingleCondition, erring_guards, sets_apart
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.schemes import lint_codes as codes
 from eastgate.dialects.linting import Finding

@@ -9,7 +9,7 @@ from eastgate.dialects.kuadrant.hosts import HOST_PATTERN, host_problem
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Anything, Check, Field, Record, constraint, enumerated, quoted
-from eastgate.reading.manifests.shapes.patterns import whole
+from eastgate.reading.manifests.shapes.shape import whole
 from eastgate.settings import Settings
 
 Checking = Check[Settings]

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 import msgspec
 
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.document import Extent, PlainDocument
 from eastgate.reading.manifests.limits import MAX_DEPTH
 from eastgate.reading.manifests.node import Plain
-from eastgate.reading.manifests.plain import Extent, PlainDocument
 
 _KEY_END = regex(rb'"[ \t\r\n]*:')
 _KEY = regex(r'[ \t\r\n,]*+"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+:[ \t\r\n]*+')

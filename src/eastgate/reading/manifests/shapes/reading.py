@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from eastgate.reading.manifests.shapes.demands import Demand
+from eastgate.reading.manifests.shapes.constraints import Demand
 from eastgate.reading.manifests.shapes.shape import (
     Anything,
     Choice,

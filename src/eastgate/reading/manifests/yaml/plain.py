@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import sys
 
+from eastgate.reading.manifests.document import Extent, PlainDocument
 from eastgate.reading.manifests.limits import MAX_DEPTH, MAX_DIRECTIVES
-from eastgate.reading.manifests.node import Plain
-from eastgate.reading.manifests.plain import Extent, PlainDocument
-from eastgate.reading.manifests.scalars import NoNumberError, resolve
+from eastgate.reading.manifests.node import NoNumberError, Plain, resolve
 from eastgate.reading.manifests.yaml.parser import (
     DOCUMENT_END,
     LIBYAML_ERROR,

@@ -8,8 +8,8 @@ import pytest
 
 from eastgate.dialects.kuadrant.authorino.gjson import select
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import Budget
-from eastgate.dialects.kuadrant.authorino.gjson.globs import glob_matches
-from eastgate.dialects.kuadrant.authorino.gjson.numbers import to_float
+from eastgate.dialects.kuadrant.authorino.gjson.jsontext import to_float
+from eastgate.dialects.kuadrant.authorino.gjson.queries import glob_matches
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from typing import Final
 
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import MAX_TEXT, Budget, TooMuch
 from eastgate.dialects.kuadrant.authorino.gjson.jsontext import well_formed
-from eastgate.dialects.kuadrant.authorino.gjson.textvalue import parse_value
-from eastgate.dialects.kuadrant.authorino.gjson.values import Value, whole_number
+from eastgate.dialects.kuadrant.authorino.gjson.values import Value, parse_value, whole_number
 
 _BASE64_ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "+/")
 

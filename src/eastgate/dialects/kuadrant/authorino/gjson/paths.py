@@ -8,10 +8,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import Final
 
 from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.authorino.gjson.jsontext import end_of_argument, end_of_block, unescaped
-from eastgate.dialects.kuadrant.authorino.gjson.names import MODIFIER_NAMES
+
+# The names of all modifiers, which the syntax must know: a dot before one of them acts as a pipe.
+
+
+GJSON_MODIFIERS: Final = frozenset(
+    (
+        "flatten",
+        "fromstr",
+        "group",
+        "join",
+        "keys",
+        "pretty",
+        "reverse",
+        "this",
+        "tostr",
+        "ugly",
+        "valid",
+        "values",
+    )
+)
+AUTHORINO_MODIFIERS: Final = frozenset(("base64", "case", "extract", "replace", "strip"))
+MODIFIER_NAMES: Final = GJSON_MODIFIERS | AUTHORINO_MODIFIERS
+
 
 _CACHED = 512
 _OPERATORS = ("!=", "!%", "<=", ">=", "==", "<", ">", "=", "%")

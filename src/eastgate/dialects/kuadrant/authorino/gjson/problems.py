@@ -10,8 +10,14 @@ from difflib import get_close_matches
 
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import MAX_DEPTH, MAX_PATH, TooMuch
 from eastgate.dialects.kuadrant.authorino.gjson.jsontext import is_json, read_json
-from eastgate.dialects.kuadrant.authorino.gjson.names import MODIFIER_NAMES
-from eastgate.dialects.kuadrant.authorino.gjson.paths import end_of_name, literal_at, modifier_at, query_at, sub_paths
+from eastgate.dialects.kuadrant.authorino.gjson.paths import (
+    MODIFIER_NAMES,
+    end_of_name,
+    literal_at,
+    modifier_at,
+    query_at,
+    sub_paths,
+)
 from eastgate.dialects.kuadrant.authorino.gjson.queries import TILDES
 
 _CHOICES = {"case": ("upper", "lower"), "base64": ("encode", "decode")}

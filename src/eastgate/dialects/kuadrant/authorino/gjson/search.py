@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import Budget, Pieces
-from eastgate.dialects.kuadrant.authorino.gjson.datavalue import DataValue
-from eastgate.dialects.kuadrant.authorino.gjson.globs import glob_matches
 from eastgate.dialects.kuadrant.authorino.gjson.jsontext import is_json, quoted
 from eastgate.dialects.kuadrant.authorino.gjson.modifiers import MODIFIERS
 from eastgate.dialects.kuadrant.authorino.gjson.paths import (
@@ -21,9 +19,17 @@ from eastgate.dialects.kuadrant.authorino.gjson.paths import (
     split_at_pipe,
     sub_paths,
 )
-from eastgate.dialects.kuadrant.authorino.gjson.queries import query_matches
-from eastgate.dialects.kuadrant.authorino.gjson.textvalue import TextValue, missing_value, parse_value
-from eastgate.dialects.kuadrant.authorino.gjson.values import CONTAINERS, JsonKind, Unterminated, Value
+from eastgate.dialects.kuadrant.authorino.gjson.queries import glob_matches, query_matches
+from eastgate.dialects.kuadrant.authorino.gjson.values import (
+    CONTAINERS,
+    DataValue,
+    JsonKind,
+    TextValue,
+    Unterminated,
+    Value,
+    missing_value,
+    parse_value,
+)
 
 
 def find(value: Value, path: str, budget: Budget) -> Value:

@@ -8,9 +8,8 @@ from functools import lru_cache
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import MAX_PATH, Budget, TooMuch
-from eastgate.dialects.kuadrant.authorino.gjson.datavalue import DataValue
 from eastgate.dialects.kuadrant.authorino.gjson.search import find
-from eastgate.dialects.kuadrant.authorino.gjson.values import JsonKind, Value
+from eastgate.dialects.kuadrant.authorino.gjson.values import DataValue, JsonKind, Value
 
 _NAME = regex(r"[A-Za-z0-9_-]+", re.ASCII)
 _MOST_NAMES = 16

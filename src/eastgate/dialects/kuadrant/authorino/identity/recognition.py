@@ -2,27 +2,219 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import cast
+from urllib.parse import urlencode
 
-from eastgate.dialects.kuadrant.authorino.caching import ask_cached
+from eastgate.cluster import Secret
+from eastgate.dialects.kuadrant.authorino.calls import ask_cached
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
-from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
-from eastgate.dialects.kuadrant.authorino.identity.api_keys import by_api_key
+from eastgate.dialects.kuadrant.authorino.credentials import credential
+from eastgate.dialects.kuadrant.authorino.facts import Unavailable
 from eastgate.dialects.kuadrant.authorino.identity.certificates import by_certificate
-from eastgate.dialects.kuadrant.authorino.identity.introspection import by_introspection
-from eastgate.dialects.kuadrant.authorino.identity.json_web_tokens import by_token
-from eastgate.dialects.kuadrant.authorino.identity.reviews import by_review
+from eastgate.dialects.kuadrant.authorino.keyring import API_KEY
 from eastgate.dialects.kuadrant.authorino.model import (
     X509,
     AnonymousAccess,
     ApiKeys,
+    Credentials,
     Identity,
     Introspection,
     Jwt,
     Plain,
     TokenReview,
 )
+from eastgate.dialects.kuadrant.authorino.outcomes import Broken, Finding, Found, NotKnown, Refused
+from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.dialects.kuadrant.authorino.values import resolve
+from eastgate.ir.attributes import UNKNOWN
+from eastgate.reading.jwt import Expectations, KeySource, VerifiedToken, verify_from
+from eastgate.reading.jwt.outcome import Reason, TokenRefused
+from eastgate.reading.jwt.verification import check_claims
+from eastgate.reading.strict_json import Json, JsonProblem, read_object
+
+# Callers with a key that a Secret holds.
+
+
+_WHOLE = "/last-applied-configuration"
+
+
+def by_api_key(keys: ApiKeys, credentials: Credentials, evaluation: Evaluation) -> Finding:
+    """Find the Secret of a key. The time taken tells nothing of the keys that there are."""
+    given = credential(credentials, evaluation.request)
+    if not isinstance(given, str):
+        return given
+    offered = given.encode("utf-8", "surrogatepass")
+    try:
+        owner = _owner(keys, offered, evaluation)
+    except Unavailable as problem:
+        return Broken(f"The Secrets with the keys cannot be read: {problem}.")
+    if owner is None:
+        return Refused("The API key is not one of the accepted ones.")
+    evaluation.secrets.add_proven(*(value.decode("utf-8", "replace") for value in owner.data.values()))
+    reason = f"The API key is that of Secret {owner.name}."
+    return Found(_as_object(owner), _as_object(owner, masked=True), reason)
+
+
+def _owner(keys: ApiKeys, offered: bytes, evaluation: Evaluation) -> Secret | None:
+    services, selector = evaluation.services, keys.secrets
+    namespace = None if keys.all_namespaces else evaluation.scheme.namespace
+    if services.api_key_owner is not None:
+        return services.api_key_owner(namespace, selector, offered)
+    owner: Secret | None = None
+    for secret in sorted(services.secrets(namespace, selector), key=_order):
+        key = secret.data.get(API_KEY, b"")
+        if hmac.compare_digest(key, offered) and key and owner is None:
+            owner = secret
+    return owner
+
+
+def _order(secret: Secret) -> tuple[str, str]:
+    return secret.namespace, secret.name
+
+
+def _as_object(secret: Secret, *, masked: bool = False) -> dict[str, object]:
+    """Return the Secret as an API server gives it, as far as its manifest tells."""
+    metadata: dict[str, object] = {"name": secret.name}
+    if secret.namespace:
+        metadata["namespace"] = secret.namespace
+    if secret.labels:
+        metadata["labels"] = dict(secret.labels)
+    if secret.annotations:  # in one of which kubectl keeps the whole Secret again
+        metadata["annotations"] = {
+            name: MASK if masked and name.endswith(_WHOLE) else text for name, text in secret.annotations.items()
+        }
+    data = {name: MASK if masked else base64.b64encode(value).decode() for name, value in secret.data.items()}
+    return {"metadata": metadata, "data": data, "type": secret.type}
+
+
+# Callers with a token that its issuer is asked about (RFC 7662).
+
+
+def by_introspection(introspection: Introspection, credentials: Credentials, evaluation: Evaluation) -> Finding:
+    """Ask the issuer about the token; recognized if it says that the token is active."""
+    token = credential(credentials, evaluation.request)
+    if not isinstance(token, str):
+        return token
+    if evaluation.services.fetcher is None:
+        return NotKnown("what the issuer would say about the token")
+    headers = _headers(introspection, evaluation)
+    if isinstance(headers, Broken):
+        return headers
+    form = {"token": token, "token_type_hint": introspection.token_type_hint or "access_token"}
+    try:
+        answer = evaluation.services.fetcher.fetch(
+            "POST", introspection.url, headers, urlencode(form).encode(), introspection.timeout
+        )
+    except Unavailable as problem:
+        return Broken(f"The issuer cannot be asked about the token: {problem}.")
+    if answer.status != 200:
+        return Broken(f"The issuer answers {answer.status} when asked about the token.")
+    try:
+        claims = read_object(answer.body)
+        if claims.get("active") is not True:
+            return Refused("The issuer says that the token is not active.")
+        expected = Expectations(None, leeway=evaluation.services.leeway, require_expiry=False)
+        check_claims(claims, expected, evaluation.request.time)
+    except JsonProblem as problem:
+        return Broken(f"The answer of the issuer {problem}.")
+    except TokenRefused as refusal:
+        return Refused(refusal.rejected.message)
+    evaluation.secrets.add_proven(token)
+    return Found(claims, evaluation.secrets.mask_answer(claims), "The issuer says that the token is active.")
+
+
+def _headers(introspection: Introspection, evaluation: Evaluation) -> dict[str, str] | Broken:
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+    if not introspection.credentials:
+        return headers
+    secret = evaluation.services.secret(evaluation.scheme.namespace, introspection.credentials)
+    if secret is None:
+        return Broken(f"There is no Secret {introspection.credentials} with the credentials for the issuer.")
+    name, password = (secret.data.get(key, b"").decode("utf-8", "replace") for key in ("clientID", "clientSecret"))
+    pair = base64.b64encode(f"{name}:{password}".encode()).decode()
+    evaluation.secrets.add_proven(password, f"{name}:{password}", pair)
+    headers["Authorization"] = f"Basic {pair}"
+    return headers
+
+
+# Callers with a signed token. Issuer, audience and times are checked, which Authorino does only in part.
+
+
+def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Finding:
+    """Recognize the bearer of a token."""
+    if evaluation.request.claims is not None:
+        return _by_claims(jwt, evaluation.request.claims, evaluation)
+    token = credential(credentials, evaluation.request)
+    if not isinstance(token, str):
+        return token
+    keys, url = _source(jwt, evaluation)
+    if keys is None or url is None:
+        return NotKnown("which keys the issuer has")
+    expected = _expectations(jwt.issuer, jwt.audiences, evaluation.services.leeway)
+    outcome = verify_from(keys, url, token, expected, evaluation.request.time, evaluation.services.tokens)
+    if isinstance(outcome, VerifiedToken):
+        evaluation.secrets.add_proven(token)
+        claims = dict(outcome.claims)
+        return Found(claims, claims, "The token is good.")
+    if outcome.reason is Reason.KEYS_UNAVAILABLE:
+        return Broken(outcome.message)
+    return Refused(outcome.message)
+
+
+@lru_cache(maxsize=1024)
+def _expectations(issuer: str | None, audiences: frozenset[str], leeway: float) -> Expectations:
+    return Expectations(issuer, audiences, leeway=leeway)
+
+
+def _source(jwt: Jwt, evaluation: Evaluation) -> tuple[KeySource | None, str | None]:
+    if jwt.jwks_url is not None:
+        return evaluation.services.key_sets, jwt.jwks_url
+    return evaluation.services.keys, jwt.issuer
+
+
+def _by_claims(jwt: Jwt, claims: Mapping[str, object], evaluation: Evaluation) -> Finding:
+    """Recognize by claims that stand for a token which was verified elsewhere: those that are there must be right."""
+    expected = Expectations(
+        jwt.issuer if "iss" in claims else None,
+        jwt.audiences if "aud" in claims else frozenset(),
+        leeway=evaluation.services.leeway,
+        require_expiry=False,
+    )
+    given = cast("dict[str, Json]", dict(claims))
+    try:
+        check_claims(given, expected, evaluation.request.time)
+    except TokenRefused as refusal:
+        return Refused(refusal.rejected.message)
+    return Found(given, given, "The claims are taken as those of a good token.")
+
+
+# Callers with a Kubernetes token, which the API server knows.
+
+
+def by_review(review: TokenReview, credentials: Credentials, evaluation: Evaluation) -> Finding:
+    """Ask the API server whose token it is. Without audiences in the scheme, it must be for the host of the request."""
+    token = credential(credentials, evaluation.request)
+    if not isinstance(token, str):
+        return token
+    audiences = review.audiences
+    if not audiences:
+        if evaluation.request.host is UNKNOWN:
+            return NotKnown("the host")
+        audiences = (evaluation.request.host,)
+    if evaluation.services.reviewer is None:
+        return NotKnown("what an API server would say about the token")
+    try:
+        answer = evaluation.services.reviewer.token(token, audiences)
+    except Unavailable as problem:
+        return Broken(f"The API server cannot be asked about the token: {problem}.")
+    if not answer.granted:
+        return Refused("The API server does not know the token.")
+    evaluation.secrets.add_proven(token)
+    return Found(dict(answer.status), dict(answer.status), "The API server knows the token.")
 
 
 def recognize(identity: Identity, evaluation: Evaluation) -> Finding:

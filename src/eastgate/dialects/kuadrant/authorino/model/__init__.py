@@ -9,24 +9,6 @@
 Everything that a scheme compares is in the authorization JSON: the request, and the findings of the steps before.
 """
 
-from eastgate.dialects.kuadrant.authorino.model.authorizations import (
-    Authorization,
-    AuthorizationRule,
-    FetchedModule,
-    PatternRules,
-    PermissionCheck,
-    Rego,
-    SubjectAccess,
-)
-from eastgate.dialects.kuadrant.authorino.model.conditions import (
-    All,
-    AnyOf,
-    CelPredicate,
-    Condition,
-    MissingPatterns,
-    Pattern,
-    PatternOperator,
-)
 from eastgate.dialects.kuadrant.authorino.model.identities import (
     METHOD_NAMES,
     X509,
@@ -52,23 +34,38 @@ from eastgate.dialects.kuadrant.authorino.model.metadata import (
     UmaResources,
     UserInfo,
 )
-from eastgate.dialects.kuadrant.authorino.model.parts import Part
-from eastgate.dialects.kuadrant.authorino.model.responses import (
-    Denial,
-    Json,
-    PlainResponse,
-    Response,
-    SigningKey,
-    Wristband,
-)
-from eastgate.dialects.kuadrant.authorino.model.scheme import Callback, Scheme
-from eastgate.dialects.kuadrant.authorino.model.values import (
+from eastgate.dialects.kuadrant.authorino.model.parts import (
+    All,
+    AnyOf,
     Cache,
     CelExpression,
+    CelPredicate,
+    Condition,
     LiteralValue,
+    MissingPatterns,
+    Part,
+    Pattern,
+    PatternOperator,
     Property,
     Selected,
     Value,
+)
+from eastgate.dialects.kuadrant.authorino.model.scheme import (
+    Authorization,
+    AuthorizationRule,
+    Callback,
+    Denial,
+    FetchedModule,
+    Json,
+    PatternRules,
+    PermissionCheck,
+    PlainResponse,
+    Rego,
+    Response,
+    Scheme,
+    SigningKey,
+    SubjectAccess,
+    Wristband,
 )
 
 __all__ = [

@@ -9,9 +9,16 @@ from typing import TypeAlias
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector
-from eastgate.dialects.kuadrant.authorino.model.conditions import Condition
-from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, look_at_path
-from eastgate.dialects.kuadrant.authorino.model.values import Cache, CelExpression, Property, Selected
+from eastgate.dialects.kuadrant.authorino.model.parts import (
+    Cache,
+    CelExpression,
+    Condition,
+    Constant,
+    Part,
+    Property,
+    Selected,
+    look_at_path,
+)
 
 
 class Where(enum.StrEnum):

@@ -7,10 +7,18 @@ from typing import TypeAlias
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
-from eastgate.dialects.kuadrant.authorino.model.conditions import Condition
 from eastgate.dialects.kuadrant.authorino.model.identities import Credentials, SecretRef
-from eastgate.dialects.kuadrant.authorino.model.parts import Constant, Part, look_at_path, reach_path
-from eastgate.dialects.kuadrant.authorino.model.values import Cache, CelExpression, Property, Value
+from eastgate.dialects.kuadrant.authorino.model.parts import (
+    Cache,
+    CelExpression,
+    Condition,
+    Constant,
+    Part,
+    Property,
+    Value,
+    look_at_path,
+    reach_path,
+)
 from eastgate.dialects.kuadrant.authorino.paths import selected_mentions
 
 

@@ -3,19 +3,244 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from eastgate.basics.diagnostics.spans import Span
-from eastgate.dialects.kuadrant.authorino.model import Scheme
+from eastgate.dialects.kuadrant.authorino.model import (
+    X509,
+    All,
+    AnonymousAccess,
+    ApiKeys,
+    Authorization,
+    AuthorizationRule,
+    CelExpression,
+    CertificateFormat,
+    CertificateHeader,
+    Denial,
+    FetchedModule,
+    Identity,
+    Introspection,
+    Json,
+    Jwt,
+    Method,
+    PatternRules,
+    PermissionCheck,
+    Plain,
+    PlainResponse,
+    Property,
+    Rego,
+    Response,
+    Scheme,
+    SigningKey,
+    SubjectAccess,
+    TokenReview,
+    Value,
+    Wristband,
+)
 from eastgate.dialects.kuadrant.hosts import ANY
-from eastgate.dialects.kuadrant.schemes.meaning.authorizations import read_authorization
-from eastgate.dialects.kuadrant.schemes.meaning.fields import first_of
-from eastgate.dialects.kuadrant.schemes.meaning.identities import read_identity
-from eastgate.dialects.kuadrant.schemes.meaning.metadata import read_callback, read_metadata
-from eastgate.dialects.kuadrant.schemes.meaning.responses import read_denial, read_response, read_responses
-from eastgate.dialects.kuadrant.schemes.meaning.values import all_of, at_gateway, named_patterns, texts
+from eastgate.dialects.kuadrant.schemes.authorizations import ATTRIBUTES
+from eastgate.dialects.kuadrant.schemes.credentials import read_credentials
+from eastgate.dialects.kuadrant.schemes.identities import secrets_of
+from eastgate.dialects.kuadrant.schemes.meaning.fields import (
+    Patterns,
+    all_of,
+    at_gateway,
+    cache_of,
+    first_of,
+    is_set,
+    named_patterns,
+    optional_value,
+    priority_of,
+    properties,
+    read_callback,
+    read_http,
+    read_metadata,
+    read_secret,
+    seconds_of,
+    text_of,
+    texts,
+    timeout_of,
+    value_of,
+)
+from eastgate.dialects.kuadrant.schemes.responses import HEADER_WRAPPER, METADATA_FIELDS
 from eastgate.dialects.kuadrant.schemes.styles import entries
 from eastgate.reading.manifests.node import Node
+
+# From checks to their model.
+
+
+def read_authorization(name: str, entry: Node, patterns: Patterns) -> Authorization:
+    """Read a check."""
+    when = all_of(entry.get("when"), patterns)
+    return Authorization(name, _rule(entry, patterns), priority_of(entry), when, cache_of(entry), entry.span)
+
+
+def _rule(entry: Node, patterns: Patterns) -> AuthorizationRule:
+    matching = first_of(entry, "json", "patternMatching")
+    if matching is not None:
+        return PatternRules(all_of(first_of(matching, "rules", "patterns"), patterns) or All())
+    opa = entry.get("opa")
+    if opa is not None:
+        version = 1 if text_of(opa.get("version")) == "v1" else 0
+        external = first_of(opa, "externalRegistry", "externalPolicy")
+        fetched = FetchedModule(read_http(external), seconds_of(external, "ttl")) if external is not None else None
+        return Rego(text_of(first_of(opa, "inlineRego", "rego")), is_set(opa.get("allValues")), version, fetched)
+    if (check := first_of(entry, "authzed", "spicedb")) is not None:
+        return _permission_check(check)
+    review = first_of(entry, "kubernetes", "kubernetesSubjectAccessReview")
+    assert review is not None  # noqa: S101 - every entry has a method
+    attributes = review.get("resourceAttributes")
+    resource = (
+        {name: value_of(attributes[name]) for name in ATTRIBUTES if name in attributes and attributes[name].value}
+        if attributes is not None
+        else None
+    )
+    user, groups = optional_value(review.get("user")), texts(review.get("groups"))
+    return SubjectAccess(user, groups, resource, optional_value(review.get("authorizationGroups")))
+
+
+def _permission_check(node: Node) -> PermissionCheck:
+    subject, resource = node.get("subject"), node.get("resource")
+    return PermissionCheck(
+        endpoint=node["endpoint"].text,
+        subject=_part_of(subject, "name"),
+        subject_kind=_part_of(subject, "kind"),
+        resource=_part_of(resource, "name"),
+        resource_kind=_part_of(resource, "kind"),
+        permission=optional_value(node.get("permission")),
+        insecure=is_set(node.get("insecure")),
+        shared_secret=read_secret(node.get("sharedSecretRef")),
+    )
+
+
+def _part_of(node: Node | None, name: str) -> Value | None:
+    return optional_value(node.get(name)) if node is not None else None
+
+
+# From entries that recognize callers to their model.
+
+
+def read_identity(name: str, entry: Node, patterns: Patterns) -> Identity:
+    """Read one way to recognize a caller."""
+    return Identity(
+        name,
+        _method(entry),
+        read_credentials(entry.get("credentials")),
+        priority_of(entry),
+        all_of(entry.get("when"), patterns),
+        (
+            *properties(entry.get("extendedProperties")),
+            *properties(entry.get("defaults")),
+            *properties(entry.get("overrides"), overwrite=True),
+        ),
+        cache_of(entry),
+        entry.span,
+    )
+
+
+def _method(entry: Node) -> Method:
+    (name,) = _METHODS.keys() & {key for key, _ in entry.items()}
+    method = entry[name]
+    match _METHODS[name]:
+        case "jwt":
+            keys = method.get("jwksUrl")
+            issuer = first_of(method, "endpoint", "issuerUrl")
+            return Jwt(
+                issuer.text if issuer is not None else None,
+                keys.text if keys is not None else None,
+                frozenset(texts(method.get("audiences"))),
+            )
+        case "apiKey":
+            return ApiKeys(secrets_of(method), is_set(method.get("allNamespaces")))
+        case "x509":
+            return X509(
+                secrets_of(method), is_set(method.get("allNamespaces")), _certificate_source(method.get("source"))
+            )
+        case "review":
+            return TokenReview(texts(method.get("audiences")))
+        case "introspection":
+            return Introspection(
+                text_of(first_of(method, "tokenIntrospectionUrl", "endpoint")),
+                text_of(method.get("tokenTypeHint"), "access_token"),
+                method["credentialsRef"]["name"].text,
+                timeout_of(method),
+            )
+        case "plain":
+            return Plain(text_of(first_of(method, "authJSON", "selector")), text_of(method.get("expression")))
+        case _:
+            return AnonymousAccess()
+
+
+_METHODS = {
+    **dict.fromkeys(("oidc", "jwt"), "jwt"),
+    **dict.fromkeys(("mtls", "x509"), "x509"),
+    **dict.fromkeys(("kubernetes", "kubernetesTokenReview"), "review"),
+    **dict.fromkeys(("oauth2", "oauth2Introspection"), "introspection"),
+    **{name: name for name in ("apiKey", "plain", "anonymous")},
+}
+
+
+def _certificate_source(node: Node | None) -> CertificateHeader | CelExpression | None:
+    if node is None:
+        return None
+    for name, format_ in (("xfccHeader", CertificateFormat.XFCC), ("clientCertHeader", CertificateFormat.RFC_9440)):
+        if name in node:
+            return CertificateHeader(node[name].text.lower(), format_)
+    return CelExpression(node["expression"].text) if "expression" in node else None
+
+
+# From responses and denials to their model.
+
+
+def read_responses(section: Node | None, patterns: Patterns) -> Iterator[Response]:
+    """Read responses: a list, each with its wrapper; or a mapping for success, in headers and in metadata."""
+    if section is None or isinstance(section.value, list):
+        for name, entry in entries(section):
+            yield read_response(name, entry, patterns, text_of(entry.get("wrapper"), HEADER_WRAPPER) == HEADER_WRAPPER)
+        return
+    success = section.get("success")
+    for field in ("headers", *METADATA_FIELDS):
+        for name, entry in entries(success.get(field) if success is not None else None):
+            yield read_response(name, entry, patterns, field == "headers")
+
+
+def read_response(name: str, entry: Node, patterns: Patterns, in_header: bool) -> Response:
+    """Read a response."""
+    return Response(
+        name,
+        _content(entry),
+        text_of(first_of(entry, "wrapperKey", "key"), name),
+        in_header,
+        priority_of(entry),
+        all_of(entry.get("when"), patterns),
+        cache_of(entry),
+        entry.span,
+    )
+
+
+def _content(entry: Node) -> PlainResponse | Json | Wristband:
+    if "plain" in entry:
+        return PlainResponse(value_of(entry["plain"]))
+    if "json" in entry:
+        return Json(properties(entry["json"]["properties"]))
+    wristband = entry["wristband"]
+    keys = tuple(SigningKey(key["name"].text, key["algorithm"].text) for key in wristband["signingKeyRefs"])
+    claims = properties(wristband.get("customClaims"))
+    return Wristband(wristband["issuer"].text, keys, claims, seconds_of(wristband, "tokenDuration", 300))
+
+
+def read_denial(node: Node | None) -> Denial:
+    """Read the response to a denied client; without one, the usual."""
+    if node is None:
+        return Denial()
+    code = node.get("code")
+    headers: tuple[Property, ...] = properties(node.get("headers"))
+    return Denial(
+        code.number if code is not None else None,
+        optional_value(node.get("message")),
+        headers,
+        optional_value(node.get("body")),
+    )
 
 
 def read_scheme(node: Node, namespace: str) -> Scheme:
