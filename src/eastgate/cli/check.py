@@ -190,7 +190,7 @@ def _with_port(question: Question, port: str | None, authority: Authority) -> Qu
     """Return a question with the number of a port that has a name."""
     if question.port is not None or port is None:
         return question
-    from eastgate.authority.questions.destinations import port_named  # most ports are numbers  # most ports are numbers
+    from eastgate.authority.questions.destinations import port_named  # most ports are numbers
 
     return replace(question, port=port_named(port, question.destination, authority.world))
 

@@ -84,7 +84,7 @@ def _backends(kind: str) -> Iterator[Kind[Backend]]:
 
 def _read_policy(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
     from eastgate.dialects.accesspolicy.meaning import (
-        read_policy,  # many folders have no document for it to read  # many folders have no document for it to read
+        read_policy,  # many folders have no document for it to read
     )
 
     return read_policy(document, root, settings, reporter)

@@ -45,7 +45,7 @@ def _kinds(kind: str, name_use: NameUse) -> Iterator[Kind[IstioPolicy]]:
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> IstioPolicy | None:
     from eastgate.dialects.istio.meaning import (
-        read,  # many folders have no document for it to read  # many folders have no document for it to read
+        read,  # many folders have no document for it to read
     )
 
     return read(document, root, settings, reporter)

@@ -56,7 +56,7 @@ def _kinds(kind: str, versions: tuple[str, ...], **more: Unpack[_Traits]) -> Ite
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> LinkerdResource | None:
     from eastgate.dialects.linkerd.meaning import (
-        read,  # many folders have no document for it to read  # many folders have no document for it to read
+        read,  # many folders have no document for it to read
     )
 
     return read(document, root, settings, reporter)

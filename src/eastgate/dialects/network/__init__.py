@@ -61,7 +61,7 @@ _BYSTANDERS = ("ClusterCIDR", "IPAddress", "Ingress", "IngressClass", "ServiceCI
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> NetworkPolicy | None:
     from eastgate.dialects.network.meaning import (
-        read,  # many folders have no document for it to read  # many folders have no document for it to read
+        read,  # many folders have no document for it to read
     )
 
     return read(document, root, settings, reporter)
