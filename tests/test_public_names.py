@@ -102,6 +102,7 @@ PLAIN |= {"Path", "Self", "BinaryIO", "TracebackType", "ClassVar", "SSLContext",
 PLAIN |= {"Any", "Unpack"}
 CONSTRUCTED = {"Authority", "Question", "Settings", "LocalMesh", "MeshOptions", "KnownKeys", "DiscoveredKeys"}
 INTERNAL = {
+    "Arrival": {"entry"},
     "Authority": {
         "apply",
         "arrivals",
@@ -111,6 +112,7 @@ INTERNAL = {
         "enforced_live",
         "engine",
         "imagining",
+        "programs",
     },
     "Document": {"node", "data", "origin"},
     "ImaginedPod": {"of_caller"},

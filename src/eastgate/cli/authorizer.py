@@ -44,7 +44,7 @@ _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Listening:
+class _CheckPorts:
     """The addresses that the authorizer serves, and its certificates."""
 
     grpc: tuple[str, ...]
@@ -84,7 +84,7 @@ class _Listening:
 
 _listening = record(
     "listening",
-    _Listening,
+    _CheckPorts,
     click.option("--grpc", multiple=True, metavar="ADDRESS", help=f"Answer Envoy's gRPC here; by default {_FIRST}."),
     click.option("--http", multiple=True, metavar="ADDRESS", help="Answer checks over HTTP here."),
     click.option("--admin", metavar="ADDRESS", help="/healthz, /readyz and /metrics."),
@@ -227,7 +227,7 @@ _processes = record(
 )
 def authorizer(
     sources: Sources,
-    listening: _Listening,
+    listening: _CheckPorts,
     proxy: _Proxy,
     processes: _Processes,
     external: tuple[str, ...],
@@ -303,7 +303,9 @@ def _supervise(options: ServiceOptions, log: DecisionLog) -> int:
     return run_workers(options.processes, sys.argv[2:], shared, log, options.drain + options.grace + 5)
 
 
-def _service_options(listening: _Listening, proxy: _Proxy, processes: _Processes, settings: Settings) -> ServiceOptions:
+def _service_options(
+    listening: _CheckPorts, proxy: _Proxy, processes: _Processes, settings: Settings
+) -> ServiceOptions:
     from eastgate.control.authorizer.deciding import CheckOptions
     from eastgate.control.authorizer.locating import ListenAddress
     from eastgate.control.authorizer.service import ServiceOptions

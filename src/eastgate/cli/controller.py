@@ -29,7 +29,7 @@ _port.name, _share.name = "port", "share"  # as help shows them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Cluster:
+class _ClusterOptions:
     """The cluster that the controller watches, and its own place there."""
 
     kubeconfig: str | None
@@ -41,7 +41,7 @@ class _Cluster:
 
 _cluster = record(
     "cluster",
-    _Cluster,
+    _ClusterOptions,
     click.option(
         "--kubeconfig",
         type=click.Path(),
@@ -66,7 +66,7 @@ _cluster = record(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Listening:
+class _ControllerPorts:
     """The address and the ports of the controller. A port without a number is closed."""
 
     host: str
@@ -96,7 +96,7 @@ class _Listening:
 
 _listening = record(
     "listening",
-    _Listening,
+    _ControllerPorts,
     click.option("--host", default="0.0.0.0", show_default=True, help="The address to listen on."),  # noqa: S104 - a pod
     click.option("--xds-port", type=_port, default=15010, show_default=True, help="Configuration of proxies."),
     click.option("--authorizer-port", type=_port, default=15011, show_default=True, help="Decisions for gateways."),
@@ -229,8 +229,8 @@ _enforcing = record(
 @_enforcing
 @record("settings", settings_from, *settings_options)
 def controller(
-    cluster: _Cluster,
-    listening: _Listening,
+    cluster: _ClusterOptions,
+    listening: _ControllerPorts,
     webhooks: _Webhooks,
     logs: _Logs,
     enforcing: _Enforcing,
@@ -285,7 +285,7 @@ def _assumptions(names: tuple[str, ...]) -> frozenset[Assumption]:
         raise click.BadParameter(printable(f"write one of {', '.join(Assumption)}"), param_hint="--assume") from None
 
 
-def _run(cluster: _Cluster, settings: Settings, options: ControllerOptions) -> None:
+def _run(cluster: _ClusterOptions, settings: Settings, options: ControllerOptions) -> None:
     from eastgate.controller.controller import run_controller
     from eastgate.reading.kubernetes import ApiError, KubeconfigError, UnreachableError, connect
 

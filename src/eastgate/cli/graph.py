@@ -32,7 +32,7 @@ _EXIT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Selected:
+class _SelectionOptions:
     """The callers, destinations and pairs that are shown."""
 
     callers: tuple[str, ...]
@@ -63,7 +63,7 @@ class _Selected:
 
 _selected = record(
     "selected",
-    _Selected,
+    _SelectionOptions,
     click.option(
         "--from",
         "callers",
@@ -98,7 +98,7 @@ _selected = record(
 @click.option("--why", is_flag=True, help="Say which rules decide, and where they are written; JSON and CSV always do.")
 @click.option("--unused", is_flag=True, help="Instead: the rules and policies without which no answer changes.")
 @output_option(*FORMATS, about="Form of the answer; `html` is a page that needs nothing else.")
-def graph(sources: Sources, selected: _Selected, by: str | None, why: bool, unused: bool, output: str) -> None:
+def graph(sources: Sources, selected: _SelectionOptions, by: str | None, why: bool, unused: bool, output: str) -> None:
     """Show who can reach whom, and on which ports."""
     cluster = cluster_from(sources)
     if unused:
