@@ -130,19 +130,19 @@ def test_work_that_runs_together_ends_together(fails: Callable[[], Awaitable[Non
 
 
 _OF_ONE_REQUEST = {
-    "control/authorizer/external_tunnel.py": "a thread for a connection; the one that accepts goes on after errors",
+    "control/authorizer/external_clients.py": "a thread for a connection; the one that accepts goes on after errors",
     "control/authorizer/http_server.py": "an answer",
     "controller/election.py": "leading and renewing, both looked at when one ends",
-    "controller/heartbeat.py": "sleeps and looks at the clock",
+    "controller/election.py": "sleeps and looks at the clock",
     "controller/proxies/control.py": "one change for proxies; its failure ends the replica, and another begins",
     "dialects/kuadrant/authorino/callbacks.py": "threads that the next callback starts",
     "envoy/grpc/open_calls.py": "an answer",
     "envoy/server/session.py": "the halves of a stream",
     "control/identity/rotation.py": "two waits, of which one ends the other",
-    "control/check_thread.py": "a thread that runs an event loop",
+    "control/authorizing.py": "a thread that runs an event loop",
     "local/machine/control.py": "a request",
     "local/machine/envoy.py": "the output of a process, up to its end",
-    "local/machine/serving.py": "a connection",
+    "local/machine/control.py": "a connection",
     "local/machine/supervisor.py": "a process that is started again",
     "local/machine/wire.py": "a connection",
     "basics/tasks.py": "background tasks themselves",

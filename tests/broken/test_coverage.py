@@ -13,7 +13,6 @@ from eastgate.dialects import codes as dialects
 from eastgate.dialects.accesspolicy import codes as accesspolicy
 from eastgate.dialects.gep3779 import codes as gep3779
 from eastgate.dialects.istio import codes as istio
-from eastgate.dialects.istio import codes as istio_authentications
 from eastgate.dialects.kuadrant.policies import codes as policies
 from eastgate.dialects.kuadrant.proposal import codes as kuadrant
 from eastgate.dialects.kuadrant.schemes import codes as schemes
@@ -251,7 +250,6 @@ MODULES = [
     policies,
     network,
     istio,
-    istio_authentications,
 ]
 
 

@@ -37,7 +37,7 @@ def decided(authority: Authority, to: str, call: Call, config: MeshConfig) -> De
     """Ask about a call of which everything is known."""
     fields: dict[str, Any] = {
         "source": call.identity or f"ip:{call.address}",
-        "to": to,
+        "destination": to,
         "port": call.port,
         "source_ip": call.address,
         "forwarded_for": call.forwarded_for,

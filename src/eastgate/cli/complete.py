@@ -6,31 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import get_completion_class
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.reading import ManifestError, read_manifests
-from eastgate.cli.output import emit
 from eastgate.cluster.ends import AuthConfig, Host
 from eastgate.reading.manifests import Kustomized
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-
-# `completion`: shell completion scripts.
-
-
-@click.command(epilog='Put it into effect with: eval "$(eastgate completion bash)"')
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(context: click.Context, shell: str) -> None:
-    """Print the completion script of a shell."""
-    completion_class = get_completion_class(shell)
-    assert completion_class is not None  # noqa: S101 - click knows the three shells
-    root = context.find_root().command
-    script = completion_class(root, {}, "eastgate", "_EASTGATE_COMPLETE")
-    emit(script.source_template % script.source_vars() + "\n")
 
 
 def sources(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

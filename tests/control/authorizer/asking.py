@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from eastgate.cluster.ends import Source, SpiffeId
 from eastgate.control.authorizer.external import ExternalAuthorizers, ServiceAddress
 from eastgate.ir import AuthorizerName, ExternalAuthorizer, ExternalProtocol, Ruling
 
@@ -17,7 +18,7 @@ class GivenBody:
 
 @dataclass(frozen=True)
 class GivenCheck:
-    source: str = "spiffe://cluster.local/ns/prod/sa/agent"
+    source: Source = SpiffeId("spiffe://cluster.local/ns/prod/sa/agent")
     method: str | None = "GET"
     path: str | None = "/allow"
     host: str | None = "shop.example"

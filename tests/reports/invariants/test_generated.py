@@ -84,11 +84,11 @@ new_pods = st.builds(
 SOURCES = ["anonymous", *generate.IDENTITIES, "sa:a/other", "sa:new/other", "sa:a/x", "spiffe://evil/other"]
 
 
-def questions_to(key: str) -> Iterator[Question]:
+def questions_to(destination: str) -> Iterator[Question]:
     http = itertools.cycle(itertools.product(generate.METHODS, ["/", "/api", "/api/1", "/x.png"]))
     for source, port in itertools.product(SOURCES, [*generate.PORTS, 9]):
         method, path = next(http)
-        yield Question.of(source, f"pod:{key}", port=port, method=method, path=path)
+        yield Question.of(source, destination, port=port, method=method, path=path)
 
 
 def exists(source: str, world: World) -> bool:
@@ -113,14 +113,14 @@ def test_statements_about_workloads(
     covered = PodsAcross(namespaces, pods)
     stated = statement(mode, meant, to(pods, namespaces), requests, include_future=include_future)
     finding = prove(authority, stated)
-    asked = (q for key in authority.world.select(covered) for q in questions_to(key))
+    asked = (q for key in authority.world.select(covered) for q in questions_to(f"pod:{key}"))
     agrees(finding, stated, authority, (q for q in asked if include_future or exists(str(q.source), authority.world)))
     if include_future:
         assert finding.standing is not StatementStanding.NOT_PROVEN, finding.why
     if finding.standing is StatementStanding.HOLDS and include_future:
         with authority.imagining([unforeseen]):
             if "unforeseen" in {key.partition("/")[2] for key in authority.world.select(covered)}:
-                agrees(finding, stated, authority, questions_to(f"{unforeseen.namespace}/unforeseen"))
+                agrees(finding, stated, authority, questions_to(f"pod:{unforeseen.namespace}/unforeseen"))
 
 
 @settings(max_examples=60, deadline=None)
@@ -141,9 +141,7 @@ def test_statements_about_services(
     key = f"{pod['metadata']['namespace']}/drawn"
     stated = statement(mode, meant, to(services=(key,)), requests)
     finding = prove(authority, stated)
-    asked = (
-        Question.of(q.source, f"service:{key}", port=q.port, method=q.method, path=q.path) for q in questions_to("")
-    )
+    asked = questions_to(f"service:{key}")
     agrees(finding, stated, authority, (each for each in asked if each.port in generate.PORTS))
     assert finding.standing is not StatementStanding.NOT_PROVEN or requests.ports, finding.why
 
