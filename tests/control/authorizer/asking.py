@@ -10,6 +10,9 @@ from eastgate.control.authorizer.external import ExternalAuthorizers, ServiceAdd
 from eastgate.ir import AuthorizerName, ExternalAuthorizer, ExternalProtocol, Ruling
 
 
+_AGENT = SpiffeId("spiffe://cluster.local/ns/prod/sa/agent")
+
+
 @dataclass(frozen=True)
 class GivenBody:
     content: bytes
@@ -18,7 +21,7 @@ class GivenBody:
 
 @dataclass(frozen=True)
 class GivenCheck:
-    source: Source = SpiffeId("spiffe://cluster.local/ns/prod/sa/agent")
+    source: Source = _AGENT
     method: str | None = "GET"
     path: str | None = "/allow"
     host: str | None = "shop.example"
