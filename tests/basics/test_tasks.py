@@ -132,7 +132,7 @@ def test_work_that_runs_together_ends_together(fails: Callable[[], Awaitable[Non
 _OF_ONE_REQUEST = {
     "control/authorizer/external_clients.py": "a thread for a connection; the one that accepts goes on after errors",
     "control/authorizer/http_server.py": "an answer",
-    "controller/election.py": "leading and renewing, both looked at when one ends; a heartbeat sleeps and looks at the clock",
+    "controller/election.py": "leading and renewing, looked at when one ends; a heartbeat, which only sleeps",
     "controller/proxies/control.py": "one change for proxies; its failure ends the replica, and another begins",
     "dialects/kuadrant/authorino/callbacks.py": "threads that the next callback starts",
     "envoy/grpc/open_calls.py": "an answer",

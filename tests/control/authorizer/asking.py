@@ -9,7 +9,6 @@ from eastgate.cluster.ends import Source, SpiffeId
 from eastgate.control.authorizer.external import ExternalAuthorizers, ServiceAddress
 from eastgate.ir import AuthorizerName, ExternalAuthorizer, ExternalProtocol, Ruling
 
-
 _AGENT = SpiffeId("spiffe://cluster.local/ns/prod/sa/agent")
 
 
