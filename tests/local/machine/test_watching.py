@@ -90,7 +90,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def only_notified(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have files looked at only when the kernel tells of a change, and not now and then as well."""
-    monkeypatch.setattr(watching, "_LOOK_AGAIN", 10 * PATIENCE)
+    monkeypatch.setattr(watching, "_RESCAN_SECONDS", 10 * PATIENCE)
 
 
 async def _noticed(paths: list[Path], act: Callable[[], None], seconds: float = PATIENCE) -> set[str]:

@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from eastgate.authority.decisions import Decision
-from eastgate.authority.questions import Question
+from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import DocumentSource
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import brief, dataclass
@@ -84,6 +84,16 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
+class BadCase:
+    """A case that cannot be asked, because a text in it names no end of a question. It fails."""
+
+    name: str
+    error: QuestionError
+    cites: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Rejection:
     """A policy that must be refused as invalid; with this code, where one is given."""
 
@@ -106,6 +116,7 @@ class Table:
     manifests: tuple[Path, ...]
     objects: Node | None
     cases: tuple[Case, ...]
+    bad_cases: tuple[BadCase, ...] = ()
     rejects: tuple[Rejection, ...] = ()
     jwks: Mapping[str, Path] = field(default_factory=dict)
     unread: Handling = Handling.BY_KIND
@@ -113,6 +124,11 @@ class Table:
     problem: str | None = None
     statement: Statement | None = None
     cluster: DocumentSource | None = None  # that it is about, in place of manifests
+
+    @property
+    def all_cases(self) -> list[Case | BadCase]:
+        """Return the cases in the order in which they are written."""
+        return sorted((*self.cases, *self.bad_cases), key=lambda case: (case.span.line, case.span.column))
 
     def __repr__(self) -> str:
         return brief(self, self.name)

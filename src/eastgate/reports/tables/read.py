@@ -8,11 +8,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from eastgate.authority.questions import BAD_SOURCE, Question, QuestionError
+from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import DocumentSource
 from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, did_you_mean
 from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.basics.regexes import regex
+from eastgate.cluster.question import RequestParts
 from eastgate.cluster.unread import Handling
 from eastgate.reading.manifests import ANYWHERE, Bounds, around, files_of, read_nodes
 from eastgate.reading.manifests.node import Node, Plain
@@ -21,7 +22,7 @@ from eastgate.reports.invariants.model import Quantifier, statement_of
 from eastgate.reports.invariants.shapes import KIND as INVARIANT
 from eastgate.reports.invariants.shapes import KINDS as INVARIANTS
 from eastgate.reports.invariants.shapes import check_namespace
-from eastgate.reports.tables.model import Case, Rejection, Table
+from eastgate.reports.tables.model import BadCase, Case, Rejection, Table
 from eastgate.reports.tables.shapes import API_VERSION, KIND, SHAPES
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
 
@@ -65,7 +66,7 @@ def read_tables(
         bounds = ANYWHERE if follow else around(file)
         read = [_table(node, Path(file), base, bounds, unread, reporter) for node in nodes]
         tables.extend(read if cluster is None else (replace(each, **about_cluster) for each in read))
-    if not any(table.cases or table.rejects or table.problem or table.statement for table in tables):
+    if not any(table.all_cases or table.rejects or table.problem or table.statement for table in tables):
         where = ", ".join(str(path) for path in given)
         if not reporter.errors:
             what, help_ = (KIND, f"write one, of apiVersion {API_VERSION}") if not tables else ("case", "write cases")
@@ -131,19 +132,13 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
             )
         except SettingsError as error:
             diagnostics.report(BAD_SETTING, str(error), settings_node.span if settings_node else node.span)
-    answers = spec.get("externalAuth") if not diagnostics.errors else None
-    cases: list[Case] = []
-    for index, case in enumerate((spec.get("cases") or ()) if not diagnostics.errors else ()):
-        try:
-            cases.append(_case(case, index, answers, settings.namespace))
-        except QuestionError as error:
-            part = case["from"] if error.diagnostic.code is BAD_SOURCE else case["to"]
-            diagnostics.diagnostics.append(replace(error.diagnostic, span=part.span))
     reporter.diagnostics.extend(diagnostics)
     if diagnostics.errors:
         name = node.nearest("metadata", "name").value
         return _unreadable_table(name if isinstance(name, str) else str(file), diagnostics.errors, base, node.span)
+    answers = spec.get("externalAuth")
     given = {name: answer.text for name, answer in answers.items()} if answers else {}
+    cases = [_case(case, index, answers, settings.namespace) for index, case in enumerate(spec.get("cases") or ())]
     return Table(
         name=node["metadata"]["name"].text,
         span=node.span,
@@ -151,7 +146,8 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
         manifests=tuple(file.parent / path.text for path in spec.get("manifests") or ()),
         objects=spec.get("objects"),
         jwks={issuer: file.parent / path.text for issuer, path in jwks.items()} if (jwks := spec.get("jwks")) else {},
-        cases=tuple(cases),
+        cases=tuple(case for case in cases if isinstance(case, Case)),
+        bad_cases=tuple(case for case in cases if isinstance(case, BadCase)),
         rejects=tuple(
             Rejection(rejection["policy"].text, _text(rejection, "code"), _text(rejection, "cites"), rejection.span)
             for rejection in spec.get("rejects") or ()
@@ -162,35 +158,15 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
     )
 
 
-def _case(node: Node, index: int, answers: Node | None, namespace: str) -> Case:
-    """Return a case. Raises QuestionError where a text names no end of a question."""
-    http, mcp = node.get("http"), node.get("mcp")
-    port = node.get("port")
-    question = Question.of(
-        source=node["from"].text,
-        destination=node["to"].text,
-        namespace=namespace,
-        port=port.number if port is not None else None,
-        method=_text(http, "method"),
-        path=_text(http, "path"),
-        host=_text(http, "host"),
-        sni=_text(node, "sni"),
-        headers=_headers(http),
-        mcp_method=_text(mcp, "method"),
-        tool=_text(mcp, "tool"),
-        source_ip=_text(node, "sourceIP"),
-        protocol=_text(node, "protocol"),
-        forwarded_for=_text(node, "forwardedFor"),
-        plaintext=_is_set(node, "plaintext"),
-        http_protocol=_text(http, "protocol"),
-        claims=_plain(node, "claims"),
-        no_token=_is_set(node, "noToken"),
-        external_auth={name: answer.text for name, answer in answers.items()} if answers else {},
-    )
-    name = _text(node, "name") or f"case {index}: {question}"
+def _case(node: Node, index: int, answers: Node | None, namespace: str) -> Case | BadCase:
+    source, destination, name = node["from"].text, node["to"].text, _text(node, "name")
+    try:
+        question = Question.of(source, destination, namespace=namespace, **_request_parts(node, answers))
+    except QuestionError as error:
+        return BadCase(name or f"case {index}: {source} -> {destination}", error, _text(node, "cites"), node.span)
     status = node.get("status")
     return Case(
-        name,
+        name or f"case {index}: {question}",
         question,
         node["expect"].text,
         _text(node, "by"),
@@ -199,6 +175,29 @@ def _case(node: Node, index: int, answers: Node | None, namespace: str) -> Case:
         status.number if status is not None else None,
         dict(_spans_of_parts(node, answers)),
     )
+
+
+def _request_parts(node: Node, answers: Node | None) -> RequestParts:
+    """Return the parts of the request that a case is about."""
+    http, mcp, port = node.get("http"), node.get("mcp"), node.get("port")
+    return {
+        "port": port.number if port is not None else None,
+        "method": _text(http, "method"),
+        "path": _text(http, "path"),
+        "host": _text(http, "host"),
+        "sni": _text(node, "sni"),
+        "headers": _headers(http),
+        "mcp_method": _text(mcp, "method"),
+        "tool": _text(mcp, "tool"),
+        "source_ip": _text(node, "sourceIP"),
+        "protocol": _text(node, "protocol"),
+        "forwarded_for": _text(node, "forwardedFor"),
+        "plaintext": _is_set(node, "plaintext"),
+        "http_protocol": _text(http, "protocol"),
+        "claims": _plain(node, "claims"),
+        "no_token": _is_set(node, "noToken"),
+        "external_auth": {name: answer.text for name, answer in answers.items()} if answers else {},
+    }
 
 
 _PARTS = {

@@ -22,7 +22,7 @@ from eastgate.reading.jwt import KnownKeys
 from eastgate.reading.manifests import ANYWHERE, Bounds, Document, files_of, read_objects
 from eastgate.reports.invariants import Statement, StatementFinding, prove
 from eastgate.reports.invariants.report import headline
-from eastgate.reports.tables.model import Case, Coverage, Rejection, Table
+from eastgate.reports.tables.model import BadCase, Case, Coverage, Rejection, Table
 from eastgate.settings import Settings
 
 _Shared = tuple[tuple[Path, ...], Settings, Bounds]
@@ -94,7 +94,7 @@ def run_tables(
     shared: dict[_Shared, Manifests] = {}
     authorities = _Authorities()
     chosen = list(tables)
-    total = sum(len(table.cases) for table in chosen)
+    total = sum(len(table.all_cases) for table in chosen)
 
     def on_result(done: int) -> None:
         if on_case is not None:
@@ -110,11 +110,11 @@ def run_tables(
             run.results.append(Result(table, "its manifests can be read", table.span, problem))
         if (problem and strict) or manifests.strays:
             why = problem or _errors_text(manifests.strays)
-            run.results.extend(Result(table, case.name, case.span, why, case.cites) for case in table.cases)
+            run.results.extend(Result(table, case.name, case.span, why, case.cites) for case in table.all_cases)
             if table.statement is not None:
                 run.results.append(_stated(table, table.statement, why))
             continue
-        if not table.cases and table.statement is None:
+        if not table.all_cases and table.statement is None:
             continue
         try:
             keys = _keys(table)
@@ -149,7 +149,12 @@ class _Authorities:
 
 def _run_cases(table: Table, authority: Authority, run: Run, *, strict: bool, on_case: Callable[[int], None]) -> None:
     spelling = KnownNames(authority)
-    for case in table.cases:
+    for case in table.all_cases:
+        if isinstance(case, BadCase):
+            problem = f"could not be decided: {case.error}"
+            run.results.append(Result(table, case.name, case.span, problem, case.cites))
+            on_case(len(run.results))
+            continue
         result = _decide(table, case, authority, run.coverage)
         doubts = [
             doubt.diagnostic(case.part_spans.get((doubt.part, doubt.key), case.span), strict=strict)
