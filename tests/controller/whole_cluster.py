@@ -47,7 +47,7 @@ _DEFINITIONS = ("gateway-api", "kuadrant")
 _WEBHOOK = Webhook(SYSTEM, "eastgate")
 _CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/eastgate"
 _DEPLOY = Path(__file__).parents[2] / "deploy"
-_PROGRAMS = Path(__file__).parent.parent / "injection"
+_PROGRAMS = Path(__file__).parent / "injection"
 _APPLICATION = 1000  # the user of applications
 
 

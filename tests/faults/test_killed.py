@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from eastgate.local.machine import reaper
+from eastgate.local.machine import procfs
 from tests.faults.meshes import until
 from tests.patience import PATIENCE
 
@@ -23,7 +23,7 @@ async def test_a_mesh_that_is_killed_leaves_no_process_and_no_folder() -> None:
         folder, processes = Path(told["folder"]), told["processes"]
 
         def remains() -> list[str]:
-            alive = [str(pid) for pid in processes if reaper.start_time(pid) is not None]
+            alive = [str(pid) for pid in processes if procfs.start_time(pid) is not None]
             return alive + [str(folder)] * folder.exists()
 
         assert len(remains()) == 5  # three Envoys, the reaper, the folder

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from eastgate.local.machine import reaper
+from eastgate.local.machine import procfs
 from tests.patience import PATIENCE
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop" / "manifests"
@@ -104,7 +104,7 @@ class Up:
 
 
 def remains(pids: list[int], folder: Path) -> list[str]:
-    return [str(pid) for pid in pids if reaper.start_time(pid) is not None] + [str(folder)] * folder.exists()
+    return [str(pid) for pid in pids if procfs.start_time(pid) is not None] + [str(folder)] * folder.exists()
 
 
 @contextmanager

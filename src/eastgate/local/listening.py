@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Collection
 
-from eastgate.local.machine import reaper
+from eastgate.local.machine import procfs
 
 _PAUSE = 0.01
 
@@ -22,4 +22,4 @@ async def wait_until_listening(wanted: Collection[tuple[str, int]], timeout: flo
 
 
 def _listening() -> set[tuple[str, int]]:
-    return {(str(address), port) for address, port in reaper.listening()}
+    return {(str(address), port) for address, port in procfs.listening()}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from eastgate.local.machine import reaper
+from eastgate.local.machine import procfs
 
 _TYPE = "type.googleapis.com/envoy.extensions"
 SECRET = "c2VjcmV0LWtleS1vZi10aGlzLXRlc3Q"  # noqa: S105 - nobody's
@@ -70,7 +70,7 @@ def _tls(pem: Path | None) -> dict[str, Any]:
 
 
 def alive(pid: int) -> bool:
-    return reaper.start_time(pid) is not None
+    return procfs.start_time(pid) is not None
 
 
 def within(seconds: float, true: Callable[[], bool]) -> bool:

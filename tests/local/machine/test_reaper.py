@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.local.machine import reaper
+from eastgate.local.machine import procfs, reaper
 from tests.local.machine.envoys import alive, within
 from tests.patience import PATIENCE
 
@@ -32,7 +32,7 @@ def test_a_watched_process_is_killed_and_the_folder_removed(sleeper: subprocess.
     folder = tmp_path / "mesh"
     folder.mkdir()
     (folder / "control.sock").touch()
-    reap(folder, f"watch {sleeper.pid} {reaper.start_time(sleeper.pid)}\n".encode())
+    reap(folder, f"watch {sleeper.pid} {procfs.start_time(sleeper.pid)}\n".encode())
     assert within(PATIENCE, lambda: not alive(sleeper.pid))
     assert not folder.exists()
 
@@ -48,7 +48,7 @@ def test_a_watched_process_is_killed_and_the_folder_removed(sleeper: subprocess.
     ],
 )
 def test_no_other_process_is_killed(told: str, sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    start = reaper.start_time(sleeper.pid)
+    start = procfs.start_time(sleeper.pid)
     assert start is not None
     reap(tmp_path / "none", told.format(pid=sleeper.pid, start=start, other=start + 1).encode())
     assert alive(sleeper.pid)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
 
 from eastgate.basics.records import dataclass
-from eastgate.local.machine import reaper
+from eastgate.local.machine import procfs
 from eastgate.local.machine.rundir import LocalMeshError
 
 _LOOPBACK = IPv4Network("127.0.0.0/8")
@@ -170,6 +170,6 @@ def _hosts(network: IPv4Network) -> Iterator[IPv4Address]:
 def _listeners() -> set[IPv4Address]:
     """Return the addresses in 127.0.0.0/8 that are listened on."""
     try:
-        return {address for address, _ in reaper.listening() if address in _LOOPBACK}
+        return {address for address, _ in procfs.listening() if address in _LOOPBACK}
     except OSError:
         return set()

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import json
 import os
-import resource
 import shutil
 import signal
 import sys
@@ -21,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from eastgate.local.machine import reaper
+from eastgate.local.machine import procfs
 from eastgate.local.machine.rundir import Guard, LocalMeshError
 
 # Finds the Envoy that was installed with Eastgate.
@@ -56,60 +54,6 @@ def _packaged() -> Path | None:
     # The script in `bin` would start a second Python only to run this file.
     binary = next((file for file in files if file.parts[-2:] == ("_bin", "envoy")), None)
     return None if binary is None else Path(str(binary.locate())).resolve()
-
-
-# A small program that becomes Envoy: `python -I -S launch.py PARENT ENVOY ARGUMENT...`, the bootstrap on stdin.
-#
-# Three things cannot be done by the mesh from outside, so this runs between it and Envoy. Envoy dies with the mesh,
-# whatever ends the mesh. The bootstrap, which may hold keys, is in memory only: no file, no argument that other users
-# can read. And a crash leaves no core file with those keys in it.
-#
-# It uses the standard library only, and little of it: there is one start per workload.
-
-
-_PR_SET_PDEATHSIG = 1
-_ORPHAN = 3
-_NO_ENVOY = 127
-
-
-def main(arguments: list[str]) -> int:
-    """Become Envoy. Return only when that was not possible, with the exit code."""
-    parent, envoy, *flags = arguments
-    die_with_parent()
-    if os.getppid() != int(parent):  # it died before the kernel was told to watch it
-        return _ORPHAN
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    bootstrap = memory_file(sys.stdin.buffer.read())
-    devnull = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(devnull, 0)
-    # Envoy refuses paths under /proc and /dev except this one. Without a known ending the text is read as JSON.
-    command = ["envoy", "-c", f"/dev/fd/{bootstrap}", *flags]
-    try:
-        os.execv(envoy, command)  # noqa: S606 - no shell is wanted
-    except OSError as error:
-        print(f"cannot run {envoy}: {error.strerror}", file=sys.stderr)
-        return _NO_ENVOY
-
-
-def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent ends. It also holds for the program that it becomes."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl")
-
-
-def memory_file(content: bytes) -> int:
-    """Return a descriptor of a file that exists in memory only, and that the next program inherits."""
-    descriptor = os.memfd_create("bootstrap", 0)
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
 
 
 OnRecord = Callable[[dict[str, Any]], None]
@@ -188,13 +132,13 @@ class EnvoyProcess:
     @property
     def rss(self) -> int:
         """Return its resident memory in bytes; 0 when it has ended."""
-        used = reaper.usage(self.pid) if self.running else None
+        used = procfs.usage(self.pid) if self.running else None
         return 0 if used is None else used.rss
 
     @property
     def cpu_seconds(self) -> float:
         """Return the processor time it has used; 0 when it has ended."""
-        used = reaper.usage(self.pid) if self.running else None
+        used = procfs.usage(self.pid) if self.running else None
         return 0.0 if used is None else used.cpu_seconds
 
     async def wait(self) -> int:

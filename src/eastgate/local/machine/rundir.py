@@ -24,7 +24,7 @@ from pathlib import Path
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.local.machine import reaper
+from eastgate.local.machine import procfs
 
 # The errors of a mesh on a laptop, in words for the person who started it.
 
@@ -254,7 +254,7 @@ def _acquire_folder(path: Path, name: str) -> RunDir:
 
 def _raise_if_running(rundir: RunDir) -> None:
     owner = rundir.owner
-    if owner is not None and reaper.start_time(owner) is not None:
+    if owner is not None and procfs.start_time(owner) is not None:
         raise _running(rundir)
 
 
@@ -316,7 +316,7 @@ class Guard:
 
     def watch(self, pid: int) -> None:
         """Have this process killed if the mesh is."""
-        start = reaper.start_time(pid)
+        start = procfs.start_time(pid)
         if start is not None:
             self._send(f"watch {pid} {start}")
 
