@@ -55,7 +55,7 @@ def keep(decision: Decision) -> bytes:
         find_out()
     parts = {name: getattr(decision, name) for name in (*_STORED, *_WORKED_OUT)}
     arrival = decision.arrival
-    parts["arrival"] = replace(arrival, entry=replace(arrival.entry, condition=None, guard=None))
+    parts["arrival"] = arrival._replace(entry=replace(arrival.entry, condition=None, guard=None))
     file = BytesIO()
     _Pickler(file).dump(parts)
     return file.getvalue()

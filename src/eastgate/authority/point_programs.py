@@ -29,6 +29,7 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import Attribute
 
+_make = tuple.__new__  # half the time of calling the class, and every question makes one
 _MOST_POINTS = 65_536  # sequences of points, that are remembered
 
 
@@ -46,6 +47,7 @@ class PointPrograms:
         "derived",
         "doubtful",
         "fields",
+        "is_plain",
         "layers",
         "looked_at",
         "looks_at_http",
@@ -72,6 +74,8 @@ class PointPrograms:
         self.doubtful = tuple(each for each in self.derivations if isinstance(each, Doubtful))
         self.authorizers: Mapping[str, Authorizer] = authorizers_in(self.layers)
         chains = (chain for layer in self.layers for chain in layer.chains)
+        self.is_plain = not (self.fields or self.derived or self.derivations or self.authorizers)
+        """Whether a request is what is known of it: nothing is worked out, left out, or asked."""
         self.asks = any(isinstance(stage, AskAll) for chain in chains for stage in chain.stages)
 
     def in_force(self) -> PointPrograms:
@@ -95,7 +99,8 @@ class PointPrograms:
 
     def decide(self, arrival: Arrival) -> ArrivalVerdict:
         """Decide about a request that arrives at these points."""
-        return ArrivalVerdict(arrival, self, *self.find(arrival.request))
+        program, verdict = self.find(arrival.request)
+        return _make(ArrivalVerdict, (arrival, self, program, verdict))
 
     # Requests
 
@@ -155,6 +160,16 @@ class ProgramIndex:
         self._engine = engine
         self._world = world
         self._known: dict[tuple[Point, ...], PointPrograms] = {}
+        self._behind: dict[EntryPoint, PointPrograms] = {}  # found by identity, which is quicker than by points
+
+    def behind(self, entry: EntryPoint) -> PointPrograms:
+        """Return the programs of the points of an entry."""
+        found = self._behind.get(entry)
+        if found is None:
+            if len(self._behind) >= _MOST_POINTS:
+                self._behind.clear()
+            found = self._behind[entry] = self.at(entry.points)
+        return found
 
     def at(self, points: tuple[Point, ...]) -> PointPrograms:
         """Return the programs of points."""

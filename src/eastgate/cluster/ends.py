@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import ClassVar, Self, TypeAlias
+from operator import itemgetter
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
 from eastgate.basics.diagnostics import Code
 from eastgate.basics.records import dataclass
@@ -21,14 +22,34 @@ DEFAULT_NAMESPACE = "default"
 _MOST_TEXTS = 4096  # that are remembered
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _End(tuple[str, ...]):
+    """An end, as a tuple of texts that differs from that of every other end.
+
+    Tuples are hashed and compared in C, and a question is looked up by its ends each time that it is asked.
+    """
+
+    __slots__ = ()
+
+    def __getnewargs__(self) -> tuple[str, ...]:  # without the word that tells ends apart
+        return tuple(self[1:])
+
+
+class _Named(_End):
     """An end that has a namespace and a name."""
 
-    namespace: str
-    name: str
-
+    __slots__ = ()
+    __match_args__ = ("namespace", "name")
     kind: ClassVar[str]
+
+    if TYPE_CHECKING:  # a property of a function that mypy cannot see through
+        namespace: str
+        name: str
+    else:
+        namespace = property(itemgetter(1))
+        name = property(itemgetter(2))
+
+    def __new__(cls, namespace: str, name: str) -> Self:
+        return tuple.__new__(cls, (cls.kind, namespace, name))
 
     @classmethod
     def of_key(cls, key: str) -> Self:
@@ -39,22 +60,35 @@ class _Named:
     def __str__(self) -> str:
         return f"{self.kind}:{self.namespace}/{self.name}"
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(namespace={self.namespace!r}, name={self.name!r})"
+
     @property
     def key(self) -> str:
         """Return `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Valued:
+class _Valued(_End):
     """An end that is one value."""
 
-    value: str
-
+    __slots__ = ()
+    __match_args__ = ("value",)
     prefix: ClassVar[str] = ""
+
+    if TYPE_CHECKING:
+        value: str
+    else:
+        value = property(itemgetter(1))
+
+    def __new__(cls, value: str) -> Self:
+        return tuple.__new__(cls, (cls.prefix, value))
 
     def __str__(self) -> str:
         return f"{self.prefix}{self.value}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(value={self.value!r})"
 
 
 class ServiceAccount(_Named):
@@ -159,20 +193,34 @@ class Address(_Valued):
     prefix = "ip:"
 
 
-@dataclass(frozen=True, slots=True)
-class Anonymous:
+class _Unnamed(_End):
+    """A caller without a name."""
+
+    __slots__ = ()
+    word: ClassVar[str]
+
+    def __new__(cls) -> Self:
+        return tuple.__new__(cls, (cls.word,))
+
+    def __str__(self) -> str:
+        return self.word
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Anonymous(_Unnamed):
     """A caller without a certificate, at an address that nobody knows."""
 
-    def __str__(self) -> str:
-        return "anonymous"
+    __slots__ = ()
+    word = "anonymous"
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownCaller:
+class UnknownCaller(_Unnamed):
     """A caller of whom nothing is known, not even that it has no certificate: allowed is what every caller may."""
 
-    def __str__(self) -> str:
-        return "unknown"
+    __slots__ = ()
+    word = "unknown"
 
 
 ANONYMOUS = Anonymous()

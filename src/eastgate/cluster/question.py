@@ -83,11 +83,11 @@ class Question:
 
         `namespace` is that of ends which leave theirs out. Raises QuestionError where a text names no end.
         """
-        return cls(
-            parse_source(source, namespace) if isinstance(source, str) else source,
-            parse_destination(destination, namespace) if isinstance(destination, str) else destination,
-            **request,
-        )
+        if isinstance(source, str):
+            source = parse_source(source, namespace)
+        if isinstance(destination, str):
+            destination = parse_destination(destination, namespace)
+        return cls(source, destination, **request)
 
     @property
     def is_bare_message(self) -> bool:

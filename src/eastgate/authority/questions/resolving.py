@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from eastgate.authority.questions.callers import callers
 from eastgate.authority.questions.destinations import NO_HOSTS, HostIndex, entries, outside
 from eastgate.authority.questions.values import request_values
-from eastgate.basics.records import dataclass
 from eastgate.cluster import Gateway, World, ends
 from eastgate.cluster.ends import Destination, EntryPoint, Source, Values
 from eastgate.cluster.points import Point
@@ -24,8 +23,7 @@ _MOST_ENDS = 65_536  # that are remembered
 _MOST_ROUTED, _LONGEST = 4096, 512  # requests at gateways whose ways are remembered, and characters of what they say
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """One request, and where it arrives. The way may end before it leads anywhere, in a `DeadEnd`."""
 
     entry: EntryPoint
