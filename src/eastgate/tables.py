@@ -3,9 +3,10 @@
 from eastgate.basics.public import publish
 from eastgate.reports.invariants.future import ImaginedPod
 from eastgate.reports.invariants.objects import Counterexample, StatementFinding, StatementStanding
-from eastgate.reports.tables import Case, Coverage, Rejection, Result, Run, Table
+from eastgate.reports.tables import BadCase, Case, Coverage, Rejection, Result, Run, Table
 
 __all__ = [
+    "BadCase",
     "Case",
     "Counterexample",
     "Coverage",
