@@ -6,6 +6,8 @@ import re
 import sys
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,9 +17,11 @@ from eastgate.authority.reading import Manifests
 from eastgate.basics.diagnostics import Severity, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
+from eastgate.cli.environments import EnvironmentSources, Notes, Task, combine, each_environment, record_all
 from eastgate.cli.options import Sources, cluster_options, ignores_from, left_out, more_files, source_options
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_option, say
 from eastgate.cluster.unread.codes import UNREAD_POLICY
+from eastgate.dialects.linting import enumerated
 from eastgate.reports.lint import Finding
 from eastgate.reports.lint import lint as find
 from eastgate.reports.lint.report import (
@@ -27,6 +31,7 @@ from eastgate.reports.lint.report import (
     counted,
     github,
     group_findings,
+    merge_findings,
     read_baseline,
     singly,
     to_json,
@@ -40,6 +45,7 @@ _THRESHOLDS = {
     "info": tuple(Severity),
     "never": (),
 }
+_MOST_NAMED = 12  # environments
 _EXIT = (
     "Exits with 0 if there is no finding of the severity of --fail-on or worse, 1 if there is, "
     "2 if the manifests could not be read, or have policies of kinds that are not read."
@@ -93,30 +99,85 @@ def lint(
     _ = sources.required_paths
     chosen, dropped = _prefixes(select, "--select"), _prefixes(ignore, "--ignore")
     accepted = _read_baseline(baseline) if baseline is not None else None
+    found = _find_all(sources, _Codes(chosen, dropped))
+    merged = merge_findings({name: each.findings for name, each in found.items()})
+    is_unreadable = all(each.is_unreadable for each in found.values())
+    if write_baseline is not None and not is_unreadable:
+        _write_baseline(write_baseline, merged)
+        return
+    comparison = BaselineComparison.of(merged, accepted) if accepted is not None and not is_unreadable else None
+    excluded = sum(each.excluded for each in found.values())
+    names = tuple(found) if len(found) > 1 else ()
+    shown = _Shown(merged, excluded, comparison, baseline, names, each=sources.verbose)
+    if output == "json" and len(found) > 1:
+        emit_json({"environments": {name: shown.within(name, each).to_json() for name, each in found.items()}})
+    else:
+        _emit(shown, output)
+    sys.exit(combine([_status(shown.within(name, each), each, fail_on) for name, each in found.items()]))
+
+
+def _status(shown: _Shown, found: _Found, fail_on: str) -> int:
+    """Return the exit status that the findings in one environment ask for."""
+    if found.is_unreadable or any(finding.code is UNREAD_POLICY for finding in shown.findings):
+        return UNDECIDED
+    return 1 if any(finding.severity in _THRESHOLDS[fail_on] for finding in shown.new) else 0
+
+
+# Finding
+
+
+@dataclass(frozen=True, slots=True)
+class _Codes:
+    """The beginnings of the codes that are wanted, and of those that are not."""
+
+    chosen: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+    def fit(self, finding: Finding) -> bool:
+        """Return whether a finding is shown. What is not read always is."""
+        number = finding.code.id
+        is_wanted = number.startswith(self.chosen or ("",)) and not number.startswith(self.dropped)
+        return is_wanted or finding.code is UNREAD_POLICY
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The findings in one environment. `is_unreadable`: they are only about what cannot be read."""
+
+    findings: list[Finding]
+    excluded: int = 0
+    is_unreadable: bool = False
+
+
+def _find_all(sources: Sources, codes: _Codes) -> dict[str, _Found]:
+    """Return the findings of each environment by its name."""
+    each = each_environment(sources)
+    if len(each) == 1:
+        return {"": _find(each[0].settled, codes)}
+    found: dict[str, _Found] = {}
+
+    def find_in(one: EnvironmentSources) -> None:
+        found[one.name or ""] = _find(one.sources, codes)
+
+    answers = record_all([Task(one.name or "", partial(find_in, one)) for one in each])
+    Notes.of(answers).write()
+    for name, answer in answers.items():
+        told = [*each[0].told, *answer.failures]
+        known = found.get(name, _Found([], is_unreadable=True))
+        found[name] = replace(known, findings=[*known.findings, *map(Finding.of, told)])
+    return {name: found[name] for name in answers}
+
+
+def _find(sources: Sources, codes: _Codes) -> _Found:
     settings = sources.settings()
     ignores = ignores_from(sources.config)
     manifests = sources.manifests(settings)
     if sources.verbose:
         say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
     if manifests.reporter.errors:
-        _emit(_Shown(_read_only(manifests), manifests.excluded), output)
-        sys.exit(UNDECIDED)
+        return _Found(_read_only(manifests), manifests.excluded, is_unreadable=True)
     findings = find(Authority(manifests, settings, unread=sources.unread), manifests, sources.arguments(), ignores)
-    shown = [
-        finding
-        for finding in findings
-        if (finding.code.id.startswith(chosen or ("",)) and not finding.code.id.startswith(dropped))
-        or finding.code is UNREAD_POLICY
-    ]
-    if write_baseline is not None:
-        _write_baseline(write_baseline, shown)
-        return
-    comparison = BaselineComparison.of(shown, accepted) if accepted is not None else None
-    _emit(_Shown(shown, manifests.excluded, comparison, baseline, each=sources.verbose), output)
-    if any(finding.code is UNREAD_POLICY for finding in shown):
-        sys.exit(UNDECIDED)
-    counting = shown if comparison is None else comparison.new
-    sys.exit(1 if any(finding.severity in _THRESHOLDS[fail_on] for finding in counting) else 0)
+    return _Found(list(filter(codes.fit, findings)), manifests.excluded)
 
 
 # Baselines
@@ -190,19 +251,38 @@ class _Shown:
     excluded: int
     comparison: BaselineComparison | None = None
     baseline: str | None = None
+    environments: tuple[str, ...] = ()
     each: bool = False
 
     @property
     def new(self) -> Sequence[Finding]:
         return self.findings if self.comparison is None else self.comparison.new
 
+    def within(self, name: str, found: _Found) -> _Shown:
+        """Return what is shown of one environment."""
+        compared = self.comparison
+        return replace(
+            self,
+            findings=_in_environment(self.findings, name),
+            excluded=found.excluded,
+            comparison=compared
+            and replace(compared, new=_in_environment(compared.new, name), known=_in_environment(compared.known, name)),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        compared = self.comparison
+        counts = {} if compared is None else {"baseline": {"known": len(compared.known), "gone": compared.gone}}
+        return {**to_json(self.new), "excluded": self.excluded, **counts}
+
+
+def _in_environment(findings: Sequence[Finding], name: str) -> tuple[Finding, ...]:
+    return tuple(finding for finding in findings if not finding.environments or name in finding.environments)
+
 
 def _emit(shown: _Shown, output: str) -> None:
     match output:
         case "json":
-            compared = shown.comparison
-            counts = {} if compared is None else {"baseline": {"known": len(compared.known), "gone": compared.gone}}
-            emit_json({**to_json(shown.new), "excluded": shown.excluded, **counts})
+            emit_json(shown.to_json())
         case "sarif":
             emit_json(sarif(shown.findings, comparison=shown.comparison))
         case "github":
@@ -211,8 +291,14 @@ def _emit(shown: _Shown, output: str) -> None:
         case _:
             groups = singly(shown.new) if shown.each else group_findings(shown.new)
             for group in groups:
-                say(group.first.render(also=group.also, color=colored()) + "\n")
-            say(counted(groups) + _known(shown) + left_out(shown.excluded))
+                say(group.first.render(also=group.also, where=group.where, color=colored()) + "\n")
+            say(counted(groups) + _linted(shown) + _known(shown) + left_out(shown.excluded))
+
+
+def _linted(shown: _Shown) -> str:
+    """Say which environments the findings are of, where there are several."""
+    names = shown.environments
+    return f"; {len(names)} environments: {enumerated(list(map(printable, names)), _MOST_NAMED)}" if names else ""
 
 
 def _known(shown: _Shown) -> str:
