@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from eastgate.authority.reading import DocumentSource, ManifestError
+from eastgate.authority.reading import DocumentSource, ManifestError, Manifests, read_manifests
 from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import brief, dataclass
 from eastgate.reading.manifests import Bounds, Kustomized
 from eastgate.reading.manifests.files import STDIN
+from eastgate.settings import Settings
 
 if TYPE_CHECKING:
     from eastgate.reading.repository import Environment, RepositoryOptions
@@ -37,7 +38,7 @@ Path = str | os.PathLike[str]
 _MOST_NAMED = 12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Deployment:
     """What is read together: the paths, with environments in the places of their folders.
 
@@ -50,6 +51,11 @@ class Deployment:
 
     def __repr__(self) -> str:
         return brief(self, self.name or "")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names by which it can be chosen: its own, or those of the environments that are read together."""
+        return (self.name,) if self.name is not None else tuple(each.name for each in self.environments)
 
 
 def deployments(
@@ -66,13 +72,22 @@ def deployments(
     """
     given = tuple(paths)
     found = _find(given, bounds, options, Reporter() if reporter is None else reporter)
-    split = {path: environments for path, environments in found.items() if len(environments) > 1}
-    names = dict.fromkeys(each.name for environments in (split or found).values() for each in environments)
-    chosen = _matching(patterns, list(names)) if patterns else list(names)
-    if not split:
-        whole = tuple(_whole(path, found) for path in given)
-        return [Deployment(None, whole, tuple(each for environments in found.values() for each in environments))]
-    return [_deployment(name, given, found) for name in chosen]
+    several = [each for environments in found.values() if len(environments) > 1 for each in environments]
+    if several:
+        names = dict.fromkeys(environment.name for environment in several)
+        return chosen([_deployment(name, given, found) for name in names], patterns)
+    whole = tuple(_whole(path, found) for path in given)
+    only = Deployment(None, whole, tuple(each for environments in found.values() for each in environments))
+    return chosen([only], patterns)
+
+
+def chosen(found: Sequence[Deployment], patterns: Sequence[str]) -> list[Deployment]:
+    """Return those whose names some pattern matches; all without patterns. Raises ManifestError as `deployments`."""
+    if not patterns:
+        return list(found)
+    names = {deployment: deployment.names for deployment in found}
+    matched = _matching(patterns, [name for each in names.values() for name in each])
+    return [deployment for deployment in found if matched & {*names[deployment]}]
 
 
 def _deployment(name: str, paths: Sequence[Path], found: dict[Path, list[Environment]]) -> Deployment:
@@ -87,19 +102,27 @@ def _deployment(name: str, paths: Sequence[Path], found: dict[Path, list[Environ
     return Deployment(name, tuple(read), tuple(environments))
 
 
-def only_deployment(
+def read_only_environment(
     paths: Iterable[Path],
+    settings: Settings,
     bounds: Bounds,
     patterns: Sequence[str] = (),
     options: RepositoryOptions | None = None,
     *,
     way_out: Callable[[str], str] = lambda name: f"choose one: --environment {name}",
-) -> Deployment:
-    """Return the only deployment. Raises ManifestError if there are several, or none with such a name."""
-    found = deployments(paths, bounds, patterns, options)
+) -> Manifests:
+    """Read the only environment that paths hold, or that the patterns match.
+
+    Raises ManifestError if there are several, or none with such a name.
+    """
+    given, reporter = tuple(paths), Reporter()
+    found = deployments(given, bounds, patterns, options, reporter)
     if len(found) > 1:
         raise ManifestError([several_environments([each.name or "" for each in found], way_out)])
-    return found[0]
+    manifests = read_manifests(found[0].paths, settings, bounds=bounds)
+    if found[0].paths != given:  # what is read as the folder that it is reports its errors again
+        manifests.reporter.diagnostics[:0] = reporter
+    return manifests
 
 
 def several_environments(names: Sequence[str], way_out: Callable[[str], str]) -> Diagnostic:
@@ -142,8 +165,8 @@ def _whole(path: Path, found: dict[Path, list[Environment]]) -> Path:
     return path if only.kind in (EntryKind.FOLDER, EntryKind.KUSTOMIZATION) and not only.left_out else only
 
 
-def _matching(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the names that some pattern matches, in their order. Raises ManifestError for one that matches none."""
+def _matching(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
+    """Return the names that some pattern matches. Raises ManifestError for patterns that match none."""
     matched: set[str] = set()
     errors = []
     for pattern in patterns:
@@ -153,11 +176,11 @@ def _matching(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
         matched |= of_this
     if errors:
         raise ManifestError(errors)
-    return [name for name in names if name in matched]
+    return matched
 
 
 def _not_there(pattern: str, names: Sequence[str]) -> Diagnostic:
     near = did_you_mean(pattern, names)
     shown = ", ".join(map(printable, names[:_MOST_NAMED])) + (", .." if len(names) > _MOST_NAMED else "")
-    help_ = f"did you mean {near}?" if near else f"write {shown}" if names else "give a folder with -f"
+    help_ = f"did you mean {near}?" if near else f"write {shown}" if names else "environments are those of folders"
     return Diagnostic(NO_ENVIRONMENT, f"there is no environment `{printable(pattern)}`", None, help_)

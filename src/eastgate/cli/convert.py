@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from eastgate.authority.reading import ManifestError, Manifests
 from eastgate.basics.diagnostics.printable import printable
+from eastgate.cli.environments import Task, answer_all, each_environment
 from eastgate.cli.options import Sources, cluster_options, more_files, source_options
 from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, output_option, say, warn
 from eastgate.cli.unconsidered import note
@@ -39,7 +41,11 @@ _EPILOG = (
 @click.option("--to", required=True, type=click.Choice(list(KINDS)), metavar="KIND", help=f"One of {', '.join(KINDS)}.")
 @source_options(more_files, *cluster_options)
 @output_option("yaml", "json", about="Format of the manifests.")
-@click.option("--out", type=click.Path(file_okay=False), help="Write one file for each input file into this folder.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    help="Write one file for each input file into this folder; of several environments into one for each.",
+)
 @click.option("--strict", is_flag=True, help="Write nothing if the conversion loses anything.")
 @click.option(
     "--assume",
@@ -69,10 +75,32 @@ def convert(
     Eastgate lists what that API cannot express. A converted policy never allows more than the original.
     """
     _ = sources.required_paths
+    options = Options(frozenset(Assumption(name) for name in assumed))
+    each = each_environment(sources)
+    if len(each) == 1:
+        _convert(each[0].settled, to, output, Path(out) if out is not None else None, strict, options, verified)
+    else:
+        tasks = [
+            Task(
+                str(one.name),
+                partial(_convert, one.sources, to, output, _folder(out, one.name), strict, options, verified),
+            )
+            for one in each
+        ]
+        answer_all(tasks, output="json" if output == "json" else "whole", strict=strict, told=each[0].told)
+
+
+def _folder(out: str | None, environment: str | None) -> Path | None:
+    """Return the folder for the files of one of several environments."""
+    return Path(out, environment or "") if out is not None else None
+
+
+def _convert(
+    sources: Sources, to: str, output: str, out: Path | None, strict: bool, options: Options, verified: bool
+) -> NoReturn:
     # What policies mean is converted, whoever enforces them now.
     settings = replace(sources.settings(), sidecars=Sidecars.ASSUMED)
     reading = sources.documents(settings)
-    options = Options(frozenset(Assumption(name) for name in assumed))
     manifests, conversion = convert_documents(reading, to, settings, options)
     if manifests.reporter.errors:
         fail(manifests.reporter)
@@ -82,7 +110,7 @@ def convert(
         say(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
     refused = strict and bool(conversion.losses)
     if out is not None and not refused:
-        _write_files(conversion, Path(out), output)
+        _write_files(conversion, out, output)
     left_out = list(manifests.unread.objects) if sources.unread is not Handling.IGNORE else []
     is_verified = verified and not conversion.is_empty
     report = _verify(manifests, reading.documents, conversion, settings, options) if is_verified else None

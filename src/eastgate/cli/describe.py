@@ -48,7 +48,7 @@ def _describe(sources: Sources, kind: str, name: str | None, output: str) -> NoR
     except UnknownKind as error:
         raise click.UsageError(str(error)) from None
     except QuestionError as error:
-        note_absence(error)
+        note_absence(error, sources, cluster.authority)
         fail([error.diagnostic])
     if output == "json":
         items = [description.to_json() for description in descriptions]

@@ -29,7 +29,19 @@ from eastgate.cli.options import (
     source_options,
     strict_option,
 )
-from eastgate.cli.output import DENIED, PARTIAL, colored, conclude, emit, emit_json, fail, output_option, say, say_absent, warn
+from eastgate.cli.output import (
+    DENIED,
+    PARTIAL,
+    colored,
+    conclude,
+    emit,
+    emit_json,
+    fail,
+    output_option,
+    say,
+    say_absent,
+    warn,
+)
 from eastgate.cluster.unread import Handling, diagnose_unread
 from eastgate.reports.diff import DiffReport
 from eastgate.reports.diff import diff as compare
@@ -212,7 +224,7 @@ def _between(sources: Sources, settings: Settings, names: tuple[str, str]) -> _P
 
 
 def _load(sources: Sources, settings: Settings) -> Authority:
-    """Read one side. What `--unread` means for a comparison is not what it means for an answer: here it ignores them."""
+    """Read one side. For a comparison, `--unread` is not about the verdicts of one side."""
     return replace(sources, unread=Handling.IGNORE).authority(settings)
 
 

@@ -36,7 +36,7 @@ from eastgate.reading.manifests.files import STDIN
 
 _MOST_NAMED = 3
 _ORDER = ("DENY", "DEPENDS", "ALLOW")  # of the first line
-_WHOLE = ("dot", "mermaid", "svg", "html", "csv")  # two of these are not one text
+_WHOLE = ("dot", "mermaid", "svg", "html", "csv", "whole")  # two of these are not one text
 
 
 @dataclass(frozen=True, slots=True)

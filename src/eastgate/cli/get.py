@@ -26,7 +26,7 @@ from eastgate.cli.output import (
     terminal_width,
     warn,
 )
-from eastgate.cli.unconsidered import note
+from eastgate.cli.unconsidered import is_whole, note
 from eastgate.cluster.unread import Handling, describe_unread
 from eastgate.reading.manifests import Document
 from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
@@ -83,7 +83,7 @@ def _get(sources: Sources, asked: _Wanted, output: str, *, headers: bool) -> Non
         raise click.UsageError(str(error)) from None
     _show(listed, output, is_single=len(names) == 1, headers=headers)
     missing = [name for name in names if all(name not in (row.name, f"{row.kind}/{row.name}") for row in listed.rows)]
-    if missing:
+    if missing and is_whole(sources, cluster.authority):
         say_absent()
     for name in missing:
         say(printable(f"there is no {kind} {name}"), err=True)

@@ -119,7 +119,7 @@ def _graph(sources: Sources, selected: _Selected, by: Grouping | None, why: bool
             surveyed = survey(cluster.authority, selected.selection(cluster.authority, sources))
             _show(cluster, surveyed, by, output, why=why)
     except QuestionError as error:
-        note_absence(error)
+        note_absence(error, sources, cluster.authority)
         fail([error.diagnostic])
     sys.exit(completeness(cluster, surveyed.points))
 

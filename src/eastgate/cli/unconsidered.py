@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import NOT_DECLARED, QuestionError
 from eastgate.basics.diagnostics.printable import printable
+from eastgate.cli.options import Sources
 from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say, say_absent
 from eastgate.cluster.unread import Handling, Standing, Unconsidered, describe_unconsidered, standing
 
@@ -18,10 +20,16 @@ def status_of(decision: Decision, handling: Handling) -> int:
     return ALLOWED if decision.allowed else DENIED
 
 
-def note_absence(error: QuestionError) -> None:
+def note_absence(error: QuestionError, sources: Sources, authority: Authority) -> None:
     """Note that the environment does not have an end of the question, if that is why it cannot be decided."""
-    if error.diagnostic.code is NOT_DECLARED:
+    if error.diagnostic.code is NOT_DECLARED and is_whole(sources, authority):
         say_absent()
+
+
+def is_whole(sources: Sources, authority: Authority) -> bool:
+    """Return whether everything was read: otherwise something that is not there may be in what was left out."""
+    found = any(each.can_decide for environment in sources.found for each in environment.left_out)
+    return not found and not any(getattr(each, "part", None) for each in authority.unread_objects.objects)
 
 
 def tell(unconsidered: Unconsidered, handling: Handling) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Unpack, get_type_hints, overload
 
 from eastgate.authority.authority import Authority as DecidingAuthority
 from eastgate.authority.deciding import Prepared
 from eastgate.authority.decisions import Decision
+from eastgate.authority.environments import read_only_environment
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import ManifestError, read_manifests, read_plain, read_whole_text
 from eastgate.basics.public import checked, require
@@ -208,17 +209,35 @@ def load(
     keys: KeySource | None = None,
     follow: bool = False,
     exclude: str | Iterable[str] = (),
+    environment: str | None = None,
+    helm: str | PathLike[str] | None = None,
+    helm_values: str | PathLike[str] | Iterable[str | PathLike[str]] = (),
     strict: bool = True,
     unread: Handling = Handling.ERROR,
     live: bool = False,
 ) -> Authority:
     """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
 
-    With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out.
-    `strict`, `unread` and `live` are those of `Authority`.
+    With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out. Of a
+    repository with several environments, `environment` names the one that is read: without it the ManifestError lists
+    them. `helm` and `helm_values` are those of the command line, `strict`, `unread` and `live` those of `Authority`.
     """
     bounds = Bounds.of(paths, follow=follow, exclude=_several(exclude))
-    return Authority(read_manifests(paths, settings, bounds=bounds), keys=keys, strict=strict, unread=unread, live=live)
+    values = (helm_values,) if isinstance(helm_values, str | PathLike) else tuple(helm_values)
+    options = None
+    if helm is not None or values:
+        from eastgate.reading.repository import RepositoryOptions
+
+        options = RepositoryOptions(None if helm is None else fspath(helm), tuple(map(fspath, values)))
+    manifests = read_only_environment(
+        paths,
+        settings or Settings(),
+        bounds,
+        () if environment is None else (environment,),
+        options,
+        way_out=lambda name: f'choose one: environment="{name}"',
+    )
+    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
 
 
 @checked

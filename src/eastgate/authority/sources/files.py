@@ -9,11 +9,13 @@ import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.changes import Changes, changes_between
+from eastgate.authority.environments import read_only_environment
 from eastgate.authority.questions import NOT_CONSIDERED
-from eastgate.authority.reading import ManifestError, Manifests, read_manifests
+from eastgate.authority.reading import ManifestError, Manifests
 from eastgate.authority.sources.holding import HeldObjects, file_of, find_only_allowing
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.records import dataclass
@@ -36,12 +38,18 @@ from eastgate.reading.manifests.kustomizations import parts
 from eastgate.reading.manifests.watching.changes import FileStamp, is_being_written, stamps
 from eastgate.settings import Settings
 
+if TYPE_CHECKING:
+    from eastgate.reading.repository import RepositoryOptions
+
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
 _LONG_WAIT = 2.0  # seconds, after which people want to know what is waited for
 
 
 class FileSource:
-    """Files and folders of manifests, and what of them is in force. `keys` are of token issuers."""
+    """Files and folders of manifests, and what of them is in force. `keys` are of token issuers.
+
+    Of folders with several environments one is read: the one that `environments` name.
+    """
 
     def __init__(
         self,
@@ -52,6 +60,8 @@ class FileSource:
         strict: bool = False,
         unread: Handling = Handling.BY_KIND,
         keys: KeySource | None = None,
+        environments: Sequence[str] = (),
+        repository: RepositoryOptions | None = None,
     ) -> None:
         self._keys = keys
         self.paths = tuple(paths)
@@ -59,6 +69,8 @@ class FileSource:
         self._exclude = tuple(exclude)
         self._strict = strict
         self._unread = unread
+        self._environments = tuple(environments)
+        self._repository = repository
         self.in_force = Manifests()
         self._holding = HeldObjects()
         self._rested: dict[str, FileStamp] = {}
@@ -109,8 +121,11 @@ class FileSource:
         return not (manifests.reporter.errors if self._strict or manifests.unsure else manifests.strays)
 
     def read_now(self, settings: Settings) -> Manifests:
-        """Read the manifests as they are now, valid or not."""
-        return read_manifests(self.paths, settings, bounds=self.bounds)
+        """Read the manifests as they are now, valid or not. That there are several environments is an error of them."""
+        try:
+            return read_only_environment(self.paths, settings, self.bounds, self._environments, self._repository)
+        except ManifestError as error:
+            return Manifests(settings, reporter=Reporter(error.diagnostics))
 
     def take(self, reading: FileReading, authority: Authority) -> tuple[Changes, float | None]:
         """Return the changes that a reading brings, and the seconds until the next one, if one is due.
