@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from eastgate.basics.diagnostics import Reporter
-from eastgate.reading.manifests import Bounds
-from eastgate.reading.repository import EntryKind, Environment, Files, LeftOut, RepositoryOptions
 from tests.cli.conftest import Cli
+from tests.environments import one_for_each_folder
 
 _PODS = """
 apiVersion: v1
@@ -31,28 +27,15 @@ kind: NetworkPolicy
 metadata: {name: cart, namespace: shop}
 spec: {podSelector: {matchLabels: {app: cart}}, policyTypes: [Ingress], ingress: []}
 """
-_TYPO = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: cart, namespace: shop}\nspec: {pods: 1}\n"
+_TYPO = (
+    "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: cart, namespace: shop}\nspec: {pods: 1}\n"
+)
 _ASK = ("--from", "pod:shop/web", "--to", "pod:shop/cart", "--port", "8080")
-
-
-def _one_for_each_folder(
-    paths: Iterable[str | os.PathLike[str]], _bounds: Bounds, _reporter: Reporter, _options: RepositoryOptions
-) -> list[Environment]:
-    """Find an environment in each folder of a path, as the real function does for overlays."""
-    return [environment for path in paths for environment in _environments(Path(path))]
-
-
-def _environments(root: Path) -> Iterator[Environment]:
-    folders = sorted(path for path in root.iterdir() if path.is_dir()) or [root]
-    for folder in folders:
-        files = tuple(str(path) for path in sorted(folder.glob("*.yaml")))
-        missing = (LeftOut("chart redis", str(folder), "it needs the network"),) if (folder / "redis").exists() else ()
-        yield Environment(folder.name, EntryKind.FOLDER, str(root), str(folder), (Files(files),), None, missing)
 
 
 @pytest.fixture(autouse=True)
 def found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eastgate.reading.repository.find_environments", _one_for_each_folder)
+    monkeypatch.setattr("eastgate.reading.repository.find_environments", one_for_each_folder)
 
 
 def _write(folder: str, *texts: str) -> None:
@@ -216,7 +199,9 @@ def test_environments_are_listed_with_what_they_are_made_of(repo: Cli) -> None:
         }
     ]
     assert repo("get", "environments", "-f", "repo", "-o", "name").stdout == "dev\nprod\nstaging\n"
-    assert "chart redis (repo/dev): it needs the network" in repo("get", "environments", "-f", "repo", "-o", "wide").stdout
+    assert (
+        "chart redis (repo/dev): it needs the network" in repo("get", "environments", "-f", "repo", "-o", "wide").stdout
+    )
 
 
 def test_rows_that_are_the_same_are_listed_once(repo: Cli) -> None:
@@ -248,7 +233,11 @@ def test_equal_graphs_are_drawn_once_and_different_ones_cannot_be_one_picture(re
     assert refused.exit_code == 2
     assert "they differ; choose one: --environment dev" in refused.stderr
     assert repo("graph", "-f", "repo", "-o", "mermaid", "--environment", "dev").exit_code == 0
-    assert set(json.loads(repo("graph", "-f", "repo", "-o", "json").stdout)["environments"]) == {"dev", "prod", "staging"}
+    assert set(json.loads(repo("graph", "-f", "repo", "-o", "json").stdout)["environments"]) == {
+        "dev",
+        "prod",
+        "staging",
+    }
 
 
 _UNUSED = _CLOSED.replace("app: cart", "app: nothing")
@@ -353,3 +342,50 @@ spec: {selector: {matchLabels: {app: cart}}, rules: [{from: [{source: {principal
     assert "they differ; choose one: --environment dev" in refused.stderr
     repo("convert", "--to", "authorizationpolicy-v1alpha2", "-f", "repo", "--out", "out")
     assert sorted(path.name for path in Path("out").iterdir()) == ["dev", "prod", "staging"]
+
+
+# Decision tables
+
+
+_TABLE = """
+apiVersion: eastgate.dev/v1alpha1
+kind: DecisionTest
+metadata: {name: cart}
+spec:
+  manifests: [repo]
+  environments: [prod, stag*]
+  cases: [{name: closed, from: "pod:shop/web", to: "pod:shop/cart", port: 8080, expect: deny}]
+---
+apiVersion: eastgate.dev/v1alpha1
+kind: Invariant
+metadata: {name: closed}
+spec:
+  manifests: [repo]
+  environments: ["*"]
+  never: {from: {any: true}, to: {pods: {matchLabels: {app: cart}}}}
+"""
+
+
+def test_a_table_is_run_in_each_environment_that_it_names(repo: Cli) -> None:
+    Path("t.yaml").write_text(_TABLE, encoding="utf-8")
+    result = repo("test", "t.yaml", "-v")
+    assert result.exit_code == 1
+    assert [line for line in result.stdout.splitlines() if line.startswith(("ok", "FAIL"))] == [
+        "ok   cart in prod: closed",
+        "ok   cart in staging: closed",
+        "FAIL t.yaml:16 closed in dev: never",
+        "ok   closed in prod: never",
+        "ok   closed in staging: never",
+    ]
+    assert "eastgate explain -f repo --environment dev --from" in result.stdout
+    results = json.loads(repo("test", "t.yaml", "-o", "json").stdout)["results"]
+    assert [each["environment"] for each in results] == ["prod", "staging", "dev", "prod", "staging"]
+    assert repo("test", "t.yaml", "-o", "junit").stdout.count("<testsuite ") == 5
+
+
+@pytest.mark.parametrize(("named", "told"), [("[qa]", "there is no environment `qa`"), ("[]", "fits nothing")])
+def test_a_table_about_no_environment_cannot_pass(repo: Cli, named: str, told: str) -> None:
+    Path("t.yaml").write_text(_TABLE.replace("[prod, stag*]", named), encoding="utf-8")
+    result = repo("test", "t.yaml")
+    assert result.exit_code != 0
+    assert told in result.output
