@@ -99,7 +99,8 @@ class RepositoryOptions:
 class Environment:
     """An environment of a repository. It may stand among paths, in the place of the folder `root` that it is in.
 
-    `entry` is the file or folder that declares it. Objects without a namespace are in `namespace`.
+    `entry` is the file or folder that declares it. Objects without a namespace are in `namespace`. `options` are those
+    that it was found with, and is built with.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Environment:
     parts: tuple[Part, ...]
     namespace: str | None = None
     left_out: tuple[LeftOut, ...] = ()
+    options: RepositoryOptions = field(default_factory=RepositoryOptions)
 
     def __fspath__(self) -> str:
         return self.root
