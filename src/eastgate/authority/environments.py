@@ -110,8 +110,8 @@ def read_only_environment(
     options: RepositoryOptions | None = None,
     *,
     way_out: Callable[[str], str] = lambda name: f"choose one: --environment {name}",
-) -> Manifests:
-    """Read the only environment that paths hold, or that the patterns match.
+) -> tuple[Deployment, Manifests]:
+    """Read the only environment that paths hold, or that the patterns match, and return both.
 
     Raises ManifestError if there are several, or none with such a name.
     """
@@ -122,7 +122,7 @@ def read_only_environment(
     manifests = read_manifests(found[0].paths, settings, bounds=bounds)
     if found[0].paths != given:  # what is read as the folder that it is reports its errors again
         manifests.reporter.diagnostics[:0] = reporter
-    return manifests
+    return found[0], manifests
 
 
 def several_environments(names: Sequence[str], way_out: Callable[[str], str]) -> Diagnostic:

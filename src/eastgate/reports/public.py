@@ -229,7 +229,7 @@ def load(
         from eastgate.reading.repository import RepositoryOptions
 
         options = RepositoryOptions(None if helm is None else fspath(helm), tuple(map(fspath, values)))
-    manifests = read_only_environment(
+    _, manifests = read_only_environment(
         paths,
         settings or Settings(),
         bounds,

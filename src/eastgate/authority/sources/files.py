@@ -9,11 +9,12 @@ import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.changes import Changes, changes_between
-from eastgate.authority.environments import read_only_environment
+from eastgate.authority.environments import Deployment, read_only_environment
 from eastgate.authority.questions import NOT_CONSIDERED
 from eastgate.authority.reading import ManifestError, Manifests
 from eastgate.authority.sources.holding import HeldObjects, file_of, find_only_allowing
@@ -71,6 +72,7 @@ class FileSource:
         self._unread = unread
         self._environments = tuple(environments)
         self._repository = repository
+        self._chosen: Deployment | None = None
         self.in_force = Manifests()
         self._holding = HeldObjects()
         self._rested: dict[str, FileStamp] = {}
@@ -123,9 +125,12 @@ class FileSource:
     def read_now(self, settings: Settings) -> Manifests:
         """Read the manifests as they are now, valid or not. That there are several environments is an error of them."""
         try:
-            return read_only_environment(self.paths, settings, self.bounds, self._environments, self._repository)
+            self._chosen, manifests = read_only_environment(
+                self.paths, settings, self.bounds, self._environments, self._repository
+            )
         except ManifestError as error:
             return Manifests(settings, reporter=Reporter(error.diagnostics))
+        return manifests
 
     def take(self, reading: FileReading, authority: Authority) -> tuple[Changes, float | None]:
         """Return the changes that a reading brings, and the seconds until the next one, if one is due.
@@ -154,7 +159,9 @@ class FileSource:
         emptied, files_in_force = self.emptied(after), {*_files(self.in_force)}
         stamped = before.keys() | after.keys() | self._rested.keys()
         self._rested = {path: stamp for path, stamp in after.items() if path not in unfinished}
-        rendered = bool(unfinished) and any(file not in stamped for file in (*files_in_force, *_files(manifests)))
+        is_built = _is_built(self.in_force) or _is_built(manifests)
+        unstamped = any(file not in stamped for file in (*files_in_force, *_files(manifests)))
+        rendered = bool(unfinished) and (is_built or unstamped)
         return FileReading(manifests, frozenset(unfinished), frozenset(emptied - unfinished), rendered)
 
     def emptied(self, stamped: Mapping[str, FileStamp]) -> set[str]:
@@ -164,9 +171,20 @@ class FileSource:
 
     @property
     def watched(self) -> tuple[str | os.PathLike[str], ...]:
-        """Return what to watch: the paths, and the folders that their kustomizations include from elsewhere."""
-        taken = (folder for path in self.paths for folder in parts(os.fspath(path), self._follow, Reporter()) or ())
+        """Return what to watch: the paths, and what their kustomizations and environments include from elsewhere."""
+        read = self._chosen.paths if self._chosen is not None else ()
+        taken = (file for path in dict.fromkeys((*self.paths, *read)) for file in self._files_of(path))
         return tuple(dict.fromkeys((*self.paths, *taken)))
+
+    def _files_of(self, path: str | os.PathLike[str]) -> Iterable[str]:
+        if isinstance(path, str | PurePath):
+            return parts(os.fspath(path), self._follow, Reporter()) or ()
+        from eastgate.reading.repository.builds import files_of_environment  # most paths are texts
+        from eastgate.reading.repository.model import Environment
+
+        if isinstance(path, Environment):
+            return files_of_environment(path, self.bounds)
+        return parts(os.fspath(path), self._follow, Reporter()) or ()
 
     @property
     def bounds(self) -> Bounds:
@@ -223,6 +241,12 @@ def _files(manifests: Manifests) -> Iterable[str]:
     spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
     names = {span.file for span in spans if span is not None}
     return map(os.path.abspath, names)
+
+
+def _is_built(manifests: Manifests) -> bool:
+    """Return whether something in these manifests is in no file as it is."""
+    spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
+    return any(span is not None and span.built is not None for span in spans)
 
 
 def unread_at_proxies(world: World, unread: UnreadObjects) -> Unconsidered:
