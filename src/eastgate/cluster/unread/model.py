@@ -34,12 +34,19 @@ class TargetField(enum.StrEnum):
     POD_SELECTOR = "podSelector"
     ENDPOINT_SELECTOR = "endpointSelector"
     SUBJECT = "subject"
+    CALICO = "calico"
+    USER_NETWORK = "user-network"
+    MEMBERS = "members"
     SELECTOR = "selector"
     WORKLOAD_SELECTOR = "workloadSelector"
     TARGET_REFS = "targetRefs"
     NAMESPACE = "namespace"
     CLUSTER = "cluster"
     UNKNOWN = "unknown"
+
+
+ISOLATING = frozenset({TargetField.USER_NETWORK, TargetField.MEMBERS})
+"""Targets that are groups: what is in one is cut off from the rest, and not from one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,12 @@ class Unread:
     def span(self) -> Span:
         """Return the span of its document."""
         return self.document.span
+
+    @property
+    def acts(self) -> bool:
+        """Return whether it can change any answer: some kinds do nothing, and some objects are about nothing."""
+        targets = self.targets
+        return self.kind.effect is not UnreadEffect.NONE and bool(targets.destinations or targets.callers)
 
     def __str__(self) -> str:
         namespace = f"/{self.document.namespace}" if self.document.namespace else ""
