@@ -11,13 +11,18 @@ from pathlib import Path
 import click
 
 from eastgate.authority.authority import Authority
+from eastgate.authority.config import LintIgnore
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import Manifests
 from eastgate.basics.diagnostics import Severity, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli.options import Sources, cluster_options, ignores_from, left_out, more_files, source_options
-from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_option, say
+from eastgate.cli.output import FROM_WHAT_WAS_READ, PARTIAL, UNDECIDED, colored, emit, emit_json, output_option, say
+from eastgate.cli.unconsidered import note
+from eastgate.cluster.unread import Unread, list_left_out
 from eastgate.cluster.unread.codes import UNREAD_POLICY
+from eastgate.cluster.unread.left_out import MOST_LISTED
 from eastgate.reports.lint import Finding
 from eastgate.reports.lint import lint as find
 from eastgate.reports.lint.report import (
@@ -42,8 +47,15 @@ _THRESHOLDS = {
 }
 _EXIT = (
     "Exits with 0 if there is no finding of the severity of --fail-on or worse, 1 if there is, "
-    "2 if the manifests could not be read, or have policies of kinds that are not read."
+    "2 if manifests have errors, or policies of kinds that are not read; findings about the rest are shown all the "
+    "same. 3 if there is none, and a part could not be read."
 )
+# Findings that something is not there: it may be in a part that could not be read
+_ABSENCES = frozenset(
+    ["EG6001", "EG6002", "EG6003", "EG6004", "EG6005", "EG6007", "EG6060", "EG6091", "EG6135", "EG6136", "EG6140"]
+    + ["EG6116", "EG6124", "EG6218", "EG6301", "EG6302", "EG6307", "EG6315"]
+)
+_CLOSED = frozenset({"EG6040", "EG6041", "EG6046"})
 
 
 @click.command(epilog=_EXIT)
@@ -98,25 +110,56 @@ def lint(
     manifests = sources.manifests(settings)
     if sources.verbose:
         say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
-    if manifests.reporter.errors:
-        _emit(_Shown(_read_only(manifests), manifests.excluded), output)
-        sys.exit(UNDECIDED)
-    findings = find(Authority(manifests, settings, unread=sources.unread), manifests, sources.arguments(), ignores)
+    errors = [Finding.of(error) for error in manifests.reporter.errors]
+    beside = [unread for unread in manifests.unread.objects if unread.part is not None]
+    findings = find_in(manifests, sources, ignores)
     shown = [
-        finding
-        for finding in findings
-        if (finding.code.id.startswith(chosen or ("",)) and not finding.code.id.startswith(dropped))
-        or finding.code is UNREAD_POLICY
+        *errors,
+        *(
+            finding
+            for finding in findings
+            if (finding.code.id.startswith(chosen or ("",)) and not finding.code.id.startswith(dropped))
+            or finding.code is UNREAD_POLICY
+        ),
     ]
-    if write_baseline is not None:
+    shown.sort(key=lambda finding: finding.sort_key)
+    if write_baseline is not None and not errors:
         _write_baseline(write_baseline, shown)
         return
     comparison = BaselineComparison.of(shown, accepted) if accepted is not None else None
-    _emit(_Shown(shown, manifests.excluded, comparison, baseline, each=sources.verbose), output)
-    if any(finding.code is UNREAD_POLICY for finding in shown):
+    _emit(_Shown(shown, manifests, comparison, baseline, sources.verbose, beside), output)
+    if errors or any(finding.code is UNREAD_POLICY for finding in shown):
         sys.exit(UNDECIDED)
     counting = shown if comparison is None else comparison.new
-    sys.exit(1 if any(finding.severity in _THRESHOLDS[fail_on] for finding in counting) else 0)
+    if any(finding.severity in _THRESHOLDS[fail_on] for finding in counting):
+        sys.exit(1)
+    sys.exit(PARTIAL if any(part.can_decide for part in manifests.unbuilt) else 0)
+
+
+def find_in(manifests: Manifests, sources: Sources, ignores: Sequence[LintIgnore]) -> list[Finding]:
+    """Return the findings about what could be read, other than its errors; none where nothing could be.
+
+    What a part that is left out may declare is not said to be missing, and what a policy with errors closes is not said
+    to be out of reach.
+    """
+    leave_out(manifests)
+    if manifests.stopping(strict=False):
+        return []
+    authority = Authority(manifests, strict=False, unread=sources.unread)
+    known = {finding.sort_key for finding in map(Finding.of, manifests.reporter.errors)}
+    incomplete = any(part.can_decide for part in manifests.unbuilt)
+    return [
+        finding
+        for finding in find(authority, manifests, sources.arguments(), ignores)
+        if finding.sort_key not in known
+        and not (incomplete and finding.code.id in _ABSENCES)
+        and not (finding.code.id in _CLOSED and _is_about_rejected(finding, authority))
+    ]
+
+
+def _is_about_rejected(finding: Finding, authority: Authority) -> bool:
+    """Return whether a finding is about workloads that a policy with errors closes."""
+    return bool(authority.rejected_at(name for name in finding.subjects if name in authority.world.workloads))
 
 
 # Baselines
@@ -175,22 +218,16 @@ def _prefixes(values: Sequence[str], option: str) -> tuple[str, ...]:
     return prefixes
 
 
-def _read_only(manifests: Manifests) -> list[Finding]:
-    """Return what is wrong with manifests that cannot be understood: they are not looked at further."""
-    return sorted(
-        (Finding.of(diagnostic) for diagnostic in manifests.reporter), key=lambda diagnostic: diagnostic.sort_key
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What is printed. `each`: no grouping."""
+    """What is printed. `each`: no grouping. `beside`: parts that could not be read, and of which no error tells."""
 
     findings: Sequence[Finding]
-    excluded: int
+    manifests: Manifests
     comparison: BaselineComparison | None = None
     baseline: str | None = None
     each: bool = False
+    beside: Sequence[Unread] = ()
 
     @property
     def new(self) -> Sequence[Finding]:
@@ -202,7 +239,9 @@ def _emit(shown: _Shown, output: str) -> None:
         case "json":
             compared = shown.comparison
             counts = {} if compared is None else {"baseline": {"known": len(compared.known), "gone": compared.gone}}
-            emit_json({**to_json(shown.new), "excluded": shown.excluded, **counts})
+            parts = [part.to_json() for part in shown.manifests.unbuilt]
+            lost = {"complete": False, "leftOut": parts} if parts else {}
+            emit_json({**to_json(shown.new), "excluded": shown.manifests.excluded, **counts, **lost})
         case "sarif":
             emit_json(sarif(shown.findings, comparison=shown.comparison))
         case "github":
@@ -212,7 +251,9 @@ def _emit(shown: _Shown, output: str) -> None:
             groups = singly(shown.new) if shown.each else group_findings(shown.new)
             for group in groups:
                 say(group.first.render(also=group.also, color=colored()) + "\n")
-            say(counted(groups) + _known(shown) + left_out(shown.excluded))
+            note(list_left_out(shown.beside, None if shown.each else MOST_LISTED))
+            read = f" {FROM_WHAT_WAS_READ}" if shown.manifests.unbuilt else ""
+            say(counted(groups) + read + _known(shown) + left_out(shown.manifests.excluded))
 
 
 def _known(shown: _Shown) -> str:

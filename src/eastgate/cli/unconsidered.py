@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from eastgate.authority.decisions import Decision
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say
-from eastgate.cluster.unread import Handling, Standing, Unconsidered, describe_unconsidered, standing
+from eastgate.cluster.unread import (
+    Handling,
+    Standing,
+    Unconsidered,
+    Unread,
+    describe_unconsidered,
+    list_left_out,
+    standing,
+)
 
 
 def status_of(decision: Decision, handling: Handling) -> int:
@@ -20,6 +28,13 @@ def status_of(decision: Decision, handling: Handling) -> int:
 def tell(unconsidered: Unconsidered, handling: Handling) -> None:
     """Say what was not considered."""
     note(describe_unconsidered(unconsidered, handling))
+
+
+def say_left_out(objects: Iterable[Unread], *, err: bool = False) -> bool:
+    """List the parts that could not be read; return whether any of them may decide something."""
+    left_out = [unread for unread in objects if unread.part is not None]
+    note(list_left_out(left_out), err=err)
+    return any(unread.part is not None and unread.part.can_decide for unread in left_out)
 
 
 def note(lines: Iterable[str], *, err: bool = False) -> None:

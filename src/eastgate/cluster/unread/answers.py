@@ -24,6 +24,7 @@ from eastgate.cluster import (
 )
 from eastgate.cluster.points import NamedPoint, Point, WorkloadKey
 from eastgate.cluster.unread import codes
+from eastgate.cluster.unread.left_out import describe_left_out
 from eastgate.cluster.unread.model import (
     ISOLATING,
     EnforcementPlane,
@@ -199,7 +200,9 @@ def could_change(unconsidered: Unconsidered, *, allowed: bool) -> tuple[UnreadMa
 def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -> Standing:
     """Return how far an answer stands. A deny stays one where everything that was left out can only deny more."""
     decisive = could_change(unconsidered, allowed=allowed)
-    if not decisive or handling is Handling.IGNORE:
+    if handling is Handling.IGNORE:
+        decisive = tuple(met for met in decisive if met.unread.part is not None)
+    if not decisive:
         return Standing.WHOLE
     lost = allowed and any(not met.unread.targets.located for met in decisive)
     if handling is Handling.ERROR or (handling is Handling.BY_KIND and lost):
@@ -212,7 +215,8 @@ def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -
 
 def describe_unconsidered(unconsidered: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
     """Describe what was not considered, in lines that say so."""
-    return (f"not considered: {line}" for line in list_unconsidered(unconsidered, handling))
+    yield from describe_left_out(unconsidered)
+    yield from (f"not considered: {line}" for line in list_unconsidered(unconsidered, handling))
 
 
 def list_unconsidered(
@@ -220,10 +224,14 @@ def list_unconsidered(
 ) -> Iterator[str]:
     """List what was not considered: a line for each kind that could matter, and one for policies elsewhere.
 
+    Parts that cannot be read are listed by `describe_left_out`.
+
     `about_one`: the answer is about one pod and its caller, so that a line can say which of the two is selected.
     """
     by_kind: dict[UnreadKind, list[UnreadMatch]] = {}
     for met in unconsidered.matches if handling is not Handling.IGNORE else ():
+        if met.unread.part is not None:
+            continue
         by_kind.setdefault(met.unread.kind, []).append(met)
     for kind, of_kind in by_kind.items():
         total = unconsidered.totals[kind]
@@ -250,7 +258,7 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
     """
     for unread in objects:
         kind = unread.kind
-        if not unread.acts or handling is Handling.IGNORE:
+        if unread.part is not None or not unread.acts or handling is Handling.IGNORE:
             continue
         is_error = handling is Handling.ERROR or (handling is Handling.BY_KIND and is_policy_like(unread))
         yield Diagnostic(
@@ -263,7 +271,7 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
 
 def is_policy_like(unread: Unread) -> bool:
     """Return whether an object is a policy of the sort that is read: one that says who may call, at proxies."""
-    return unread.kind.effect is UnreadEffect.DENY and unread.kind.plane is not EnforcementPlane.NETWORK
+    return unread.kind.effect is UnreadEffect.DENY and unread.part is None and unread.kind.plane is not EnforcementPlane.NETWORK
 
 
 _CAN = {
@@ -276,7 +284,7 @@ def describe_unread(objects: Iterable[Unread]) -> Iterator[str]:
     """Describe how many objects there are of each kind, and where, without regard to a question."""
     by_kind: dict[UnreadKind, list[Unread]] = {}
     for unread in objects:
-        if unread.acts or (unread.kind.effect is UnreadEffect.NONE and unread.kind.note):
+        if unread.part is None and (unread.acts or (unread.kind.effect is UnreadEffect.NONE and unread.kind.note)):
             by_kind.setdefault(unread.kind, []).append(unread)
     for kind, of_kind in by_kind.items():
         what = "left aside" if kind.effect is UnreadEffect.NONE else "not considered"

@@ -10,6 +10,7 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Target
 from eastgate.reading.manifests import Document
+from eastgate.reading.repository import LeftOut
 
 
 class UnreadEffect(enum.StrEnum):
@@ -82,11 +83,16 @@ class UnreadTargets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unread:
-    """One object of a kind that is not read."""
+    """One object of a kind that is not read.
+
+    With `part`, it is a part of the manifests that cannot be read: a file, an object with errors, a chart. What it
+    holds is unknown, and `targets` are all that it may be about.
+    """
 
     kind: UnreadKind
     targets: UnreadTargets
     document: Document = field(repr=False)
+    part: LeftOut | None = None
 
     @property
     def span(self) -> Span:
@@ -100,6 +106,8 @@ class Unread:
         return self.kind.effect is not UnreadEffect.NONE and bool(targets.destinations or targets.callers)
 
     def __str__(self) -> str:
+        if self.part is not None:
+            return self.part.what
         namespace = f"/{self.document.namespace}" if self.document.namespace else ""
         return f"{self.kind.kind}{namespace}/{self.document.name}"
 
@@ -121,6 +129,8 @@ class UnreadMatch:
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
         unread = self.unread
+        if unread.part is not None:
+            return {**unread.part.to_json(), "at": str(self.end)}
         return {
             "group": unread.kind.group,
             "kind": unread.kind.kind,

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
-from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.codes import (
@@ -125,6 +125,8 @@ class Inputs:
     entries: list[Input] = field(default_factory=list)
     excluded: int = 0
     """How many files were left out by patterns."""
+    refused: list[Diagnostic] = field(default_factory=list)
+    """The errors in the paths themselves, and not in what is found below them."""
     _seen: set[_Identity | str] = field(default_factory=set)
     _kustomizations: list[Kustomization] = field(default_factory=list)
     _beside: list[str] = field(default_factory=list)  # files below kustomizations
@@ -142,18 +144,26 @@ class Inputs:
         self._add_rendered()
 
     def _add_path(self, name: str) -> None:
+        before = len(self.reporter.diagnostics)
+        if not self._open_path(name):
+            self.refused += self.reporter.diagnostics[before:]
+
+    def _open_path(self, name: str) -> bool:
+        """Add a path; return whether it is a folder, in which anything may be wrong."""
         try:
             inside = self.bounds.hold(name)
             status = os.stat(name) if inside else None
         except (OSError, ValueError) as error:
             report_unreadable(self.reporter, name, error)
-            return
+            return False
         if status is None:
             report_way_out(self.reporter, name)
         elif stat.S_ISDIR(status.st_mode):
             self._add_folder(name)
+            return True
         elif is_readable(name, status, self.reporter):
             self._add_file(name, (status.st_dev, status.st_ino))
+        return False
 
     def _add_file(self, name: str, identity: _Identity) -> None:
         folder, base = os.path.split(name)
@@ -196,6 +206,7 @@ class Inputs:
         if kustomization is None:
             help_ = f"manifests as they are: -f {printable(folder)}" if os.path.exists(folder) else None
             self.reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` has no kustomization in it", help=help_)
+            self.refused.append(self.reporter.diagnostics[-1])
         else:
             self._add(Input(folder, explicit=True, kustomized=True), os.path.realpath(folder))
 

@@ -21,7 +21,7 @@ from eastgate.reading.manifests.heads import hides_types, hint, may_be_manifest,
 from eastgate.reading.manifests.inputs import Input, Inputs
 from eastgate.reading.manifests.kustomizations import parts, report_missing
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.objects import Collector, Matters, Positioned, Same, everything, never_same
+from eastgate.reading.manifests.objects import Collector, Differ, Matters, Positioned, always_differ, everything
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
 from eastgate.reading.manifests.text import DecodedText, decode
 from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
@@ -37,7 +37,7 @@ def read(
     positioned: Positioned,
     matters: Matters = everything,
     takes: Matters | None = None,
-    same: Same = never_same,
+    differ: Differ = always_differ,
     skim: bool = False,
     namespace: str = "default",
     stdin: BinaryIO | None = None,
@@ -51,7 +51,7 @@ def read(
     `positioned(api_version, kind)` says of which objects the content is wanted with positions; `matters` which of them
     can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not read,
     unless it `takes` them.
-    `same(first, second)` says whether two documents of one object say the same. `namespace` is that of objects which do
+    `differ(first, second)` says in which fields two documents of one object differ. `namespace` is that of objects which do
     not say theirs. `on_file(done, total)` is called after each file.
     """
     reading = ReadResult()
@@ -59,12 +59,15 @@ def read(
     limits = bounds or Bounds.of(given)
     inputs = Inputs(reading.reporter, limits)
     inputs.add_all(given)
-    reading.excluded = inputs.excluded
-    collector = Collector(reading, positioned, matters, same, takes=takes, skim=skim, namespace=namespace)
+    reading.excluded, reading.refused = inputs.excluded, inputs.refused
+    collector = Collector(reading, positioned, matters, differ, takes=takes, skim=skim, namespace=namespace)
     rendering = _Rendering(inputs.entries, reading.reporter, follow=limits.folders is None)
     with no_collection():
         for done, entry in enumerate(inputs.entries, 1):
+            found = len(reading.reporter.diagnostics)
             content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reading.reporter)
+            if content is None and entry.explicit and not entry.kustomized:
+                reading.refused += reading.reporter.diagnostics[found:]
             if content is not None:
                 collector.explicit = entry.explicit and not entry.kustomized
                 before = collector.roots + len(reading.reporter.diagnostics)
@@ -75,6 +78,7 @@ def read(
                     raise
                 if entry.explicit and collector.roots + len(reading.reporter.diagnostics) == before:
                     _report_empty(entry, reading.reporter)
+                    reading.refused.append(reading.reporter.diagnostics[-1])
             if on_file is not None:
                 on_file(done, len(inputs.entries))
     return reading

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from eastgate.basics.records import dataclass
-from eastgate.reading.manifests import Plain
+from eastgate.reading.manifests.node import Plain
 
 
 class EntryKind(StrEnum):
@@ -73,6 +73,13 @@ class LeftOut:
     where: str
     why: str
     can_decide: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.what}{f' ({self.where})' if self.where else ''}: {self.why}"
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain data: an entry of `leftOut`."""
+        return {"what": self.what, "where": self.where, "why": self.why, "canDecide": self.can_decide}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.questions import QuestionError
-from eastgate.authority.reading import Manifests, read_documents, read_manifests, sort_documents
+from eastgate.authority.reading import Manifests, read_documents, read_manifests, sort_reading
 from eastgate.authority.spelling import KnownNames
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import Span
@@ -108,6 +109,8 @@ def run_tables(
         run.results.extend(_rejections(table, manifests))
         if problem := _why_unusable(table, manifests, run):
             run.results.append(Result(table, "its manifests can be read", table.span, problem))
+        if not strict:
+            leave_out(manifests)
         if (problem and strict) or manifests.strays:
             why = problem or _errors_text(manifests.strays)
             run.results.extend(Result(table, case.name, case.span, why, case.cites) for case in table.cases)
@@ -172,7 +175,7 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
         return shared[key]
     files = read_documents(table.manifests, table.settings, bounds=table.bounds)
     reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)
-    return sort_documents(reading.documents, table.settings, reading.reporter, reading.twice)
+    return sort_reading(reading, table.settings)
 
 
 def _keys(table: Table) -> KnownKeys | None:
@@ -194,7 +197,8 @@ def _why_unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
     }
     surprising = [error for error in manifests.reporter.errors if id(error) not in allowed]
     if not surprising:
-        return None
+        lost = [part for part in manifests.unbuilt if part.can_decide and not manifests.reporter.errors]
+        return f"a part of its manifests is left out: {lost[0]}" if lost else None
     run.diagnostics.extend(error for error in surprising if error not in run.diagnostics)
     return _errors_text(surprising)
 
