@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import NoReturn
 
 import click
 
@@ -11,9 +12,11 @@ from eastgate.authority.questions import QuestionError
 from eastgate.basics.collection import no_collection
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli import complete
+from eastgate.cli.environments import answer_each
 from eastgate.cli.inspecting import cluster_from, completeness, inspecting_options, split_paths
 from eastgate.cli.options import Sources
 from eastgate.cli.output import FROM_WHAT_WAS_READ, colored, emit_json, fail, output_option, say, terminal_width
+from eastgate.cli.unconsidered import note_absence
 from eastgate.cluster.unread import parts_of
 from eastgate.reports.describe import UnknownKind
 from eastgate.reports.describe import describe as described
@@ -34,13 +37,19 @@ def describe(words: tuple[str, ...], sources: Sources, output: str) -> None:
     KIND is pod, service, gateway, route, backend, namespace, policy, or the kind of a policy. KIND/NAME works too.
     """
     kind, name, paths = _subject(words)
-    cluster = cluster_from(replace(sources, more=tuple(paths)))
+    chosen = replace(sources, more=tuple(paths))
+    answer_each(chosen, lambda own: _describe(own, kind, name, output), output=output)
+
+
+def _describe(sources: Sources, kind: str, name: str | None, output: str) -> NoReturn:
+    cluster = cluster_from(sources)
     try:
         with no_collection():
             descriptions = described(cluster, kind, name, sources.namespace)
     except UnknownKind as error:
         raise click.UsageError(str(error)) from None
     except QuestionError as error:
+        note_absence(error)
         fail([error.diagnostic], cluster.authority.unread_objects.objects)
     points = [point for description in descriptions for point in description.points]
     lost = parts_of(cluster.unconsidered(points).matches)

@@ -13,9 +13,11 @@ from eastgate.authority.questions import QuestionError, ends
 from eastgate.basics.collection import no_collection
 from eastgate.basics.records import dataclass
 from eastgate.cli import complete
+from eastgate.cli.environments import answer_each
 from eastgate.cli.inspecting import cluster_from, completeness, inspecting_options
 from eastgate.cli.options import Sources, more_files, record
 from eastgate.cli.output import FROM_WHAT_WAS_READ, colored, emit, emit_json, fail, output_option, say, terminal_width
+from eastgate.cli.unconsidered import note_absence
 from eastgate.cluster.unread import parts_of
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.graph import FORMATS, GraphSelection, Grouping, Survey, make_graph, render, survey
@@ -101,6 +103,14 @@ _selected = record(
 @output_option(*FORMATS, about="Form of the answer; `html` is a page that needs nothing else.")
 def graph(sources: Sources, selected: _Selected, by: str | None, why: bool, unused: bool, output: str) -> None:
     """Show who can reach whom, and on which ports."""
+
+    def answer(own: Sources) -> None:
+        _graph(own, selected, Grouping(by) if by is not None else None, why, unused, output)
+
+    answer_each(sources, answer, output=output)
+
+
+def _graph(sources: Sources, selected: _Selected, by: Grouping | None, why: bool, unused: bool, output: str) -> None:
     cluster = cluster_from(sources)
     if unused:
         _show_unused(cluster, output)
@@ -108,8 +118,9 @@ def graph(sources: Sources, selected: _Selected, by: str | None, why: bool, unus
     try:
         with no_collection():
             surveyed = survey(cluster.authority, selected.selection(cluster.authority, sources))
-            _show(cluster, surveyed, Grouping(by) if by is not None else None, output, why=why)
+            _show(cluster, surveyed, by, output, why=why)
     except QuestionError as error:
+        note_absence(error)
         fail([error.diagnostic])
     sys.exit(completeness(cluster, surveyed.points))
 

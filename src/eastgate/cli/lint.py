@@ -6,6 +6,8 @@ import re
 import sys
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -17,12 +19,15 @@ from eastgate.authority.reading import Manifests
 from eastgate.basics.diagnostics import Severity, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
+from eastgate.cli.environments import EnvironmentSources, Notes, Task, combine, each_environment, record_all
 from eastgate.cli.options import Sources, cluster_options, ignores_from, left_out, more_files, source_options
 from eastgate.cli.output import FROM_WHAT_WAS_READ, PARTIAL, UNDECIDED, colored, emit, emit_json, output_option, say
 from eastgate.cli.unconsidered import note
 from eastgate.cluster.unread import Unread, list_left_out
 from eastgate.cluster.unread.codes import UNREAD_POLICY
 from eastgate.cluster.unread.left_out import MOST_LISTED
+from eastgate.dialects.linting import enumerated
+from eastgate.reading.repository import LeftOut
 from eastgate.reports.lint import Finding
 from eastgate.reports.lint import lint as find
 from eastgate.reports.lint.report import (
@@ -32,6 +37,7 @@ from eastgate.reports.lint.report import (
     counted,
     github,
     group_findings,
+    merge_findings,
     read_baseline,
     singly,
     to_json,
@@ -45,6 +51,7 @@ _THRESHOLDS = {
     "info": tuple(Severity),
     "never": (),
 }
+_MOST_NAMED = 12  # environments
 _EXIT = (
     "Exits with 0 if there is no finding of the severity of --fail-on or worse, 1 if there is, "
     "2 if manifests have errors, or policies of kinds that are not read; findings about the rest are shown all the "
@@ -105,35 +112,94 @@ def lint(
     _ = sources.required_paths
     chosen, dropped = _prefixes(select, "--select"), _prefixes(ignore, "--ignore")
     accepted = _read_baseline(baseline) if baseline is not None else None
+    found = _find_all(sources, _Codes(chosen, dropped))
+    merged = merge_findings({name: each.findings for name, each in found.items()})
+    if write_baseline is not None and not any(each.has_errors for each in found.values()):
+        _write_baseline(write_baseline, merged)
+        return
+    comparison = BaselineComparison.of(merged, accepted) if accepted is not None else None
+    excluded = sum(each.excluded for each in found.values())
+    names = tuple(found) if len(found) > 1 else ()
+    unbuilt = list(dict.fromkeys(part for each in found.values() for part in each.unbuilt))
+    beside = list({str(unread): unread for each in found.values() for unread in each.beside}.values())
+    shown = _Shown(merged, excluded, comparison, baseline, names, sources.verbose, unbuilt, beside)
+    if output == "json" and len(found) > 1:
+        emit_json({"environments": {name: shown.within(name, each).to_json() for name, each in found.items()}})
+    else:
+        _emit(shown, output)
+    sys.exit(combine([_status(shown.within(name, each), each, fail_on) for name, each in found.items()]))
+
+
+def _status(shown: _Shown, found: _Found, fail_on: str) -> int:
+    """Return the exit status that the findings in one environment ask for."""
+    if found.has_errors or any(finding.code is UNREAD_POLICY for finding in shown.findings):
+        return UNDECIDED
+    if any(finding.severity in _THRESHOLDS[fail_on] for finding in shown.new):
+        return 1
+    return PARTIAL if any(part.can_decide for part in found.unbuilt) else 0
+
+
+# Finding
+
+
+@dataclass(frozen=True, slots=True)
+class _Codes:
+    """The beginnings of the codes that are wanted, and of those that are not."""
+
+    chosen: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+    def fit(self, finding: Finding) -> bool:
+        """Return whether a finding is shown. What is not read always is."""
+        number = finding.code.id
+        is_wanted = number.startswith(self.chosen or ("",)) and not number.startswith(self.dropped)
+        return is_wanted or finding.code is UNREAD_POLICY
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The findings in one environment. `has_errors`: some of its manifests cannot be read.
+
+    `unbuilt` are its parts that are left out, and `beside` those of them of which no finding tells.
+    """
+
+    findings: list[Finding]
+    excluded: int = 0
+    has_errors: bool = False
+    unbuilt: Sequence[LeftOut] = ()
+    beside: Sequence[Unread] = ()
+
+
+def _find_all(sources: Sources, codes: _Codes) -> dict[str, _Found]:
+    """Return the findings of each environment by its name."""
+    each = each_environment(sources)
+    if len(each) == 1:
+        return {"": _find(each[0].settled, codes)}
+    found: dict[str, _Found] = {}
+
+    def find_in(one: EnvironmentSources) -> None:
+        found[one.name or ""] = _find(one.sources, codes)
+
+    answers = record_all([Task(one.name or "", partial(find_in, one)) for one in each])
+    Notes.of(answers).write()
+    for name, answer in answers.items():
+        told = [*each[0].told, *answer.failures]
+        known = found.get(name, _Found([], has_errors=True))
+        found[name] = replace(known, findings=[*known.findings, *map(Finding.of, told)])
+    return {name: found[name] for name in answers}
+
+
+def _find(sources: Sources, codes: _Codes) -> _Found:
     settings = sources.settings()
     ignores = ignores_from(sources.config)
     manifests = sources.manifests(settings)
     if sources.verbose:
         say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
     errors = [Finding.of(error) for error in manifests.reporter.errors]
-    beside = [unread for unread in manifests.unread.objects if unread.part is not None]
     findings = find_in(manifests, sources, ignores)
-    shown = [
-        *errors,
-        *(
-            finding
-            for finding in findings
-            if (finding.code.id.startswith(chosen or ("",)) and not finding.code.id.startswith(dropped))
-            or finding.code is UNREAD_POLICY
-        ),
-    ]
-    shown.sort(key=lambda finding: finding.sort_key)
-    if write_baseline is not None and not errors:
-        _write_baseline(write_baseline, shown)
-        return
-    comparison = BaselineComparison.of(shown, accepted) if accepted is not None else None
-    _emit(_Shown(shown, manifests, comparison, baseline, sources.verbose, beside), output)
-    if errors or any(finding.code is UNREAD_POLICY for finding in shown):
-        sys.exit(UNDECIDED)
-    counting = shown if comparison is None else comparison.new
-    if any(finding.severity in _THRESHOLDS[fail_on] for finding in counting):
-        sys.exit(1)
-    sys.exit(PARTIAL if any(part.can_decide for part in manifests.unbuilt) else 0)
+    shown = sorted([*errors, *filter(codes.fit, findings)], key=lambda finding: finding.sort_key)
+    beside = [unread for unread in manifests.unread.objects if unread.part is not None]
+    return _Found(shown, manifests.excluded, bool(errors), manifests.unbuilt, beside)
 
 
 def find_in(manifests: Manifests, sources: Sources, ignores: Sequence[LintIgnore]) -> list[Finding]:
@@ -223,25 +289,47 @@ class _Shown:
     """What is printed. `each`: no grouping. `beside`: parts that could not be read, and of which no error tells."""
 
     findings: Sequence[Finding]
-    manifests: Manifests
+    excluded: int
     comparison: BaselineComparison | None = None
     baseline: str | None = None
+    environments: tuple[str, ...] = ()
     each: bool = False
+    unbuilt: Sequence[LeftOut] = ()
     beside: Sequence[Unread] = ()
 
     @property
     def new(self) -> Sequence[Finding]:
         return self.findings if self.comparison is None else self.comparison.new
 
+    def within(self, name: str, found: _Found) -> _Shown:
+        """Return what is shown of one environment."""
+        compared = self.comparison
+        return replace(
+            self,
+            findings=_in_environment(self.findings, name),
+            excluded=found.excluded,
+            unbuilt=found.unbuilt,
+            beside=found.beside,
+            comparison=compared
+            and replace(compared, new=_in_environment(compared.new, name), known=_in_environment(compared.known, name)),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        compared = self.comparison
+        counts = {} if compared is None else {"baseline": {"known": len(compared.known), "gone": compared.gone}}
+        parts = [part.to_json() for part in self.unbuilt]
+        lost = {"complete": False, "leftOut": parts} if parts else {}
+        return {**to_json(self.new), "excluded": self.excluded, **counts, **lost}
+
+
+def _in_environment(findings: Sequence[Finding], name: str) -> tuple[Finding, ...]:
+    return tuple(finding for finding in findings if not finding.environments or name in finding.environments)
+
 
 def _emit(shown: _Shown, output: str) -> None:
     match output:
         case "json":
-            compared = shown.comparison
-            counts = {} if compared is None else {"baseline": {"known": len(compared.known), "gone": compared.gone}}
-            parts = [part.to_json() for part in shown.manifests.unbuilt]
-            lost = {"complete": False, "leftOut": parts} if parts else {}
-            emit_json({**to_json(shown.new), "excluded": shown.manifests.excluded, **counts, **lost})
+            emit_json(shown.to_json())
         case "sarif":
             emit_json(sarif(shown.findings, comparison=shown.comparison))
         case "github":
@@ -250,10 +338,16 @@ def _emit(shown: _Shown, output: str) -> None:
         case _:
             groups = singly(shown.new) if shown.each else group_findings(shown.new)
             for group in groups:
-                say(group.first.render(also=group.also, color=colored()) + "\n")
+                say(group.first.render(also=group.also, where=group.where, color=colored()) + "\n")
             note(list_left_out(shown.beside, None if shown.each else MOST_LISTED))
-            read = f" {FROM_WHAT_WAS_READ}" if shown.manifests.unbuilt else ""
-            say(counted(groups) + read + _known(shown) + left_out(shown.manifests.excluded))
+            read = f" {FROM_WHAT_WAS_READ}" if shown.unbuilt else ""
+            say(counted(groups) + read + _linted(shown) + _known(shown) + left_out(shown.excluded))
+
+
+def _linted(shown: _Shown) -> str:
+    """Say which environments the findings are of, where there are several."""
+    names = shown.environments
+    return f"; {len(names)} environments: {enumerated(list(map(printable, names)), _MOST_NAMED)}" if names else ""
 
 
 def _known(shown: _Shown) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
+import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import click
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.config import LintIgnore, read_config, read_ignores
+from eastgate.authority.environments import Deployment
 from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import DocumentSource, ManifestError, Manifests, read_documents, read_manifests
 from eastgate.basics.diagnostics import Code, Diagnostic
@@ -26,7 +28,10 @@ from eastgate.reading.manifests import Bounds, Kustomized, ReadResult
 from eastgate.settings import BAD_SETTING, Settings, SettingsError, Sidecars
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from eastgate.reading.jwt import KeySource
+    from eastgate.reading.repository import Environment, RepositoryOptions
 
 BAD_OPTION = Code("EG0002", "option not understood", "An option of the form key=value has another form.")
 
@@ -61,6 +66,8 @@ class Sources:
     """The manifests or the cluster that a command reads, and how it reads them.
 
     `named` are paths of options, and `more` those without an option. `values` are settings as `--set` has them.
+    `environments` are the names, or patterns of names, of those that are wanted. `deployment` is the one that is read,
+    in the place of the paths. `stdin` is what standard input has, where that was read already.
     """
 
     named: tuple[str | os.PathLike[str], ...] = ()
@@ -73,6 +80,11 @@ class Sources:
     verbose: bool = False
     strict: bool = False
     unread: Handling = Handling.BY_KIND
+    environments: tuple[str, ...] = ()
+    helm: str | None = None
+    helm_values: tuple[str, ...] = ()
+    deployment: Deployment | None = None
+    stdin: bytes | None = None
 
     @classmethod
     def of(
@@ -123,7 +135,26 @@ class Sources:
 
     def of_paths(self, *paths: str | os.PathLike[str]) -> Sources:
         """Return the same way of reading, for other paths."""
-        return replace(self, named=paths, more=())
+        return replace(self, named=paths, more=(), deployment=None)
+
+    @property
+    def repository(self) -> RepositoryOptions | None:
+        """Return how environments of a repository are built; None as by default."""
+        if self.helm is None and not self.helm_values:
+            return None
+        from eastgate.reading.repository import RepositoryOptions  # files have no environments
+
+        return RepositoryOptions(helm=self.helm, helm_values=self.helm_values)
+
+    @property
+    def read_paths(self) -> tuple[str | os.PathLike[str], ...]:
+        """Return the paths that are read: those of the environment, if one is chosen."""
+        return self.paths if self.deployment is None else self.deployment.paths
+
+    @property
+    def found(self) -> tuple[Environment, ...]:
+        """Return the environments that are read."""
+        return () if self.deployment is None else self.deployment.environments
 
     def settings(self) -> Settings:
         """Return the settings: the file's, and over them those of the command line."""
@@ -132,12 +163,16 @@ class Sources:
     def manifests(self, settings: Settings) -> Manifests:
         """Read the manifests. What is wrong with them is in the result."""
         with progress("reading manifests") as on_file:
-            return read_manifests(self.paths, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=self.bounds)
+            return read_manifests(self.read_paths, settings, stdin=self._stdin, on_file=on_file, bounds=self.bounds)
 
     def documents(self, settings: Settings) -> ReadResult:
         """Read the documents as they were written. What is wrong with them is in the result."""
         with progress("reading manifests") as on_file:
-            return read_documents(self.paths, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=self.bounds)
+            return read_documents(self.read_paths, settings, stdin=self._stdin, on_file=on_file, bounds=self.bounds)
+
+    @property
+    def _stdin(self) -> BinaryIO:
+        return sys.stdin.buffer if self.stdin is None else io.BytesIO(self.stdin)
 
     def authority(self, settings: Settings, keys: KeySource | None = None) -> Authority:
         """Read the manifests, or print everything that is wrong with them and exit."""
@@ -177,6 +212,11 @@ class Sources:
                     arguments += ["-k", os.fspath(path)]
                 case _:
                     arguments += ["-f", str(path)]
+        for name in self.environments:
+            arguments += ["--environment", name]
+        arguments += ["--helm", self.helm] if self.helm is not None else []
+        for file in self.helm_values:
+            arguments += ["--helm-values", file]
         for value in self.values:
             arguments += ["--set", value] if value != SEEN_SIDECARS else []
         arguments += ["--config", self.config] if self.config is not None else []
@@ -208,6 +248,36 @@ cluster_options = (
     ),
     click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="Kubeconfig of the cluster."),
     click.option("--context", metavar="NAME", help="Its context, if not the current one."),
+)
+
+helm_options = (
+    click.option("--helm", metavar="PATH", type=click.Path(), help="The helm program that renders charts."),
+    click.option(
+        "--helm-values",
+        multiple=True,
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        help="Values over those of charts.",
+    ),
+)
+
+
+def _complete_environments(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    from eastgate.cli import complete  # only completion needs it
+
+    return complete.environments(context, parameter, begun)
+
+
+environment_options = (
+    click.option(
+        "--environment",
+        "environments",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=_complete_environments,
+        help="Only this environment of a repository; `*` stands for anything.",
+    ),
+    *helm_options,
 )
 
 default_namespace = click.option("-n", "--namespace", metavar="NS", help="Namespace of objects without one.")
@@ -281,6 +351,7 @@ _READING = (
         type=click.Path(),
         help="Folder that kustomize or kubectl renders.",
     ),
+    *environment_options,
     *settings_options,
     follow_option,
     exclude_option,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eastgate.authority.decisions import Decision
+from eastgate.authority.questions import NOT_DECLARED, QuestionError
 from eastgate.basics.diagnostics.printable import printable
-from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say
+from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say, say_absent
 from eastgate.cluster.unread import (
     Handling,
     Standing,
@@ -23,6 +24,12 @@ def status_of(decision: Decision, handling: Handling) -> int:
     if standing(decision.unconsidered, handling, allowed=decision.allowed) is Standing.PARTIAL:
         return PARTIAL
     return ALLOWED if decision.allowed else DENIED
+
+
+def note_absence(error: QuestionError) -> None:
+    """Note that the environment does not have an end of the question, if that is why it cannot be decided."""
+    if error.diagnostic.code is NOT_DECLARED:
+        say_absent()
 
 
 def tell(unconsidered: Unconsidered, handling: Handling) -> None:

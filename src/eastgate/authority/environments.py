@@ -1,0 +1,163 @@
+"""The environments that paths hold, and the choice among them.
+
+Folders are searched for environments. A folder that holds one is read as a part of every environment, and so is every
+other path: a file, standard input, a kustomization of `-k`, a cluster. Environments of one name in two folders are one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from eastgate.authority.reading import DocumentSource, ManifestError
+from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, did_you_mean
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import brief, dataclass
+from eastgate.reading.manifests import Bounds, Kustomized
+from eastgate.reading.manifests.files import STDIN
+
+if TYPE_CHECKING:
+    from eastgate.reading.repository import Environment, RepositoryOptions
+
+NO_ENVIRONMENT = Code(
+    "EG0402",
+    "environment not found",
+    "No environment of the folders that are read has this name. `eastgate get environments -f PATH` lists the names.",
+)
+SEVERAL_ENVIRONMENTS = Code(
+    "EG0403",
+    "several environments",
+    "The folder deploys to several environments, and what is asked for is about one. Choose it with "
+    '`--environment NAME`, or in Python with `environment="NAME"`.',
+)
+
+Path = str | os.PathLike[str]
+_MOST_NAMED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What is read together: the paths, with environments in the places of their folders.
+
+    `name` is None if everything is read as the paths say. `environments` are those that were found in the folders.
+    """
+
+    name: str | None
+    paths: tuple[Path, ...]
+    environments: tuple[Environment, ...] = ()
+
+    def __repr__(self) -> str:
+        return brief(self, self.name or "")
+
+
+def deployments(
+    paths: Iterable[Path],
+    bounds: Bounds,
+    patterns: Sequence[str] = (),
+    options: RepositoryOptions | None = None,
+    reporter: Reporter | None = None,
+) -> list[Deployment]:
+    """Return the deployments that paths hold and, if there are patterns, that one of them matches.
+
+    What is wrong with the files that declare environments goes to `reporter`. Raises ManifestError if a pattern matches
+    none.
+    """
+    given = tuple(paths)
+    found = _find(given, bounds, options, Reporter() if reporter is None else reporter)
+    split = {path: environments for path, environments in found.items() if len(environments) > 1}
+    names = dict.fromkeys(each.name for environments in (split or found).values() for each in environments)
+    chosen = _matching(patterns, list(names)) if patterns else list(names)
+    if not split:
+        whole = tuple(_whole(path, found) for path in given)
+        return [Deployment(None, whole, tuple(each for environments in found.values() for each in environments))]
+    return [_deployment(name, given, found) for name in chosen]
+
+
+def _deployment(name: str, paths: Sequence[Path], found: dict[Path, list[Environment]]) -> Deployment:
+    """Return one of several deployments: the environments of this name, and the paths that every one has."""
+    read: list[Path] = []
+    environments: list[Environment] = []
+    for path in paths:
+        there = found.get(path, [])
+        named = [each for each in there if each.name == name] if len(there) > 1 else there
+        read += named if len(there) > 1 else [_whole(path, found)]
+        environments += named
+    return Deployment(name, tuple(read), tuple(environments))
+
+
+def only_deployment(
+    paths: Iterable[Path],
+    bounds: Bounds,
+    patterns: Sequence[str] = (),
+    options: RepositoryOptions | None = None,
+    *,
+    way_out: Callable[[str], str] = lambda name: f"choose one: --environment {name}",
+) -> Deployment:
+    """Return the only deployment. Raises ManifestError if there are several, or none with such a name."""
+    found = deployments(paths, bounds, patterns, options)
+    if len(found) > 1:
+        raise ManifestError([several_environments([each.name or "" for each in found], way_out)])
+    return found[0]
+
+
+def several_environments(names: Sequence[str], way_out: Callable[[str], str]) -> Diagnostic:
+    """Return the diagnostic that lists environments of which one must be chosen."""
+    shown = ", ".join(map(printable, names[:_MOST_NAMED]))
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    message = f"there are {len(names)} environments: {shown}{more}"
+    return Diagnostic(SEVERAL_ENVIRONMENTS, message, None, way_out(printable(names[0])))
+
+
+def _find(
+    paths: Sequence[Path], bounds: Bounds, options: RepositoryOptions | None, reporter: Reporter
+) -> dict[Path, list[Environment]]:
+    """Return the environments of each path that is a folder."""
+    folders = [path for path in paths if _is_folder(path)]
+    if not folders:
+        return {}
+    from eastgate.reading.repository import Environment, RepositoryOptions, find_environments  # files have none
+
+    chosen = options or RepositoryOptions()
+    return {
+        folder: find_environments([folder], bounds, reporter, chosen)
+        for folder in folders
+        if not isinstance(folder, Environment)
+    }
+
+
+def _is_folder(path: Path) -> bool:
+    return not isinstance(path, Kustomized | DocumentSource) and os.fspath(path) != STDIN and os.path.isdir(path)
+
+
+def _whole(path: Path, found: dict[Path, list[Environment]]) -> Path:
+    """Return what is read for a path that holds one environment: the folder itself where that is the same."""
+    environments = found.get(path, [])
+    if len(environments) != 1:
+        return path
+    from eastgate.reading.repository import EntryKind
+
+    only = environments[0]
+    return path if only.kind in (EntryKind.FOLDER, EntryKind.KUSTOMIZATION) and not only.left_out else only
+
+
+def _matching(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the names that some pattern matches, in their order. Raises ManifestError for one that matches none."""
+    matched: set[str] = set()
+    errors = []
+    for pattern in patterns:
+        of_this = {pattern} & {*names} or {name for name in names if fnmatchcase(name, pattern)}
+        if not of_this:
+            errors.append(_not_there(pattern, names))
+        matched |= of_this
+    if errors:
+        raise ManifestError(errors)
+    return [name for name in names if name in matched]
+
+
+def _not_there(pattern: str, names: Sequence[str]) -> Diagnostic:
+    near = did_you_mean(pattern, names)
+    shown = ", ".join(map(printable, names[:_MOST_NAMED])) + (", .." if len(names) > _MOST_NAMED else "")
+    help_ = f"did you mean {near}?" if near else f"write {shown}" if names else "give a folder with -f"
+    return Diagnostic(NO_ENVIRONMENT, f"there is no environment `{printable(pattern)}`", None, help_)
