@@ -229,13 +229,14 @@ class Manifests:
             return
         by_file: dict[str, list[Policy]] = {}
         for policy in self._documents:
-            by_file.setdefault(policy.span.file, []).append(policy)
+            by_file.setdefault((policy.span.built or policy.span).file, []).append(policy)
         for error in strays:
             span = error.span
             if span is None:
                 continue
             fault = next((fault for fault in self.closing if fault.document.span.holds(span)), None)
-            owner = next((policy for policy in by_file.get(span.file, ()) if policy.span.holds(span)), None)
+            near = by_file.get((span.built or span).file, ())
+            owner = next((policy for policy in near if policy.span.holds(span)), None)
             if fault is not None:
                 fault.errors.append(error)
             elif owner is not None:
@@ -364,8 +365,8 @@ def sort_reading(reading: ReadResult, settings: Settings) -> Manifests:
     manifests.unused += reading.unused
     manifests.excluded = reading.excluded
     manifests.refused, manifests.torn = reading.refused, reading.torn
-    manifests.unbuilt = [*reading.left_out]
-    manifests.unread.objects += map(lost_part, reading.left_out)
+    manifests.unbuilt = [*reading.unbuilt]
+    manifests.unread.objects += map(lost_part, reading.unbuilt)
     return manifests
 
 

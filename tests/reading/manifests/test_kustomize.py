@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.authority.reading import Manifests, read_manifests
-from eastgate.reading.manifests import Bounds, Kustomized, inputs, rendered
+from eastgate.reading.manifests import Bounds, Kustomized, inputs, rendering
 from tests.missing import give_up
 from tests.programs import find
 from tests.programs.building import are_missing
@@ -198,8 +198,8 @@ def test_a_base_outside_of_the_repository_is_not_read(here: Path) -> None:
 )
 def test_a_program_that_fails_is_an_error(program: str, says: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _write(here / "m", {"kustomization.yaml": _kustomization("x"), "program": program, "rendered": ""})
-    monkeypatch.setattr(rendered, "_SECONDS", 1 if "sleep" in program else 60)
-    monkeypatch.setattr(rendered, "_MOST_BYTES", 1000 * 1000)
+    monkeypatch.setattr(rendering, "_SECONDS", 1 if "sleep" in program else 60)
+    monkeypatch.setattr(rendering, "_MOST_BYTES", 1000 * 1000)
     (finding,) = read_manifests(["m"]).reporter.errors
     assert finding.code.id == "EG1042"
     assert says in finding.message

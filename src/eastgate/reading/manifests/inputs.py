@@ -6,6 +6,8 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.printable import printable
@@ -39,6 +41,9 @@ from eastgate.reading.manifests.kustomizations import (
     rivals,
     roots,
 )
+
+if TYPE_CHECKING:
+    from eastgate.reading.repository.model import ChartRender, Environment, KustomizeBuild, LeftOut, RepositoryOptions
 
 # Leaves files out of a folder: by the patterns of `--exclude`, and those of `.eastgateignore` files.
 #
@@ -110,6 +115,11 @@ class Input:
     explicit: bool = False
     """Whether this very file was given, and not a folder that it is in."""
     kustomized: bool = False
+    namespace: str | None = None
+    """That of its objects which do not say theirs."""
+    part: KustomizeBuild | ChartRender | None = None
+    """What a program builds it of: a part of an environment, with the options of that."""
+    options: RepositoryOptions | None = None
 
 
 @dataclass(slots=True)
@@ -127,6 +137,8 @@ class Inputs:
     """How many files were left out by patterns."""
     refused: list[Diagnostic] = field(default_factory=list)
     """The errors in the paths themselves, and not in what is found below them."""
+    unbuilt: list[LeftOut] = field(default_factory=list)
+    """What the environments among the paths leave out."""
     _seen: set[_Identity | str] = field(default_factory=set)
     _kustomizations: list[Kustomization] = field(default_factory=list)
     _beside: list[str] = field(default_factory=list)  # files below kustomizations
@@ -139,9 +151,42 @@ class Inputs:
                 self._add(Input(STDIN, explicit=True), STDIN)
             elif isinstance(path, Kustomized):
                 self._add_kustomization(name)
-            else:
+            elif isinstance(path, str | PurePath) or (environment := _environment(path)) is None:
                 self._add_path(name)
+            else:
+                self._add_environment(environment)
         self._add_rendered()
+
+    def _add_environment(self, environment: Environment) -> None:
+        """Add the parts of an environment: files, and what programs are to build."""
+        from eastgate.reading.repository.model import ChartRender, Files  # few commands read environments
+
+        self.unbuilt += environment.left_out
+        exclusion = self._exclusion(environment.root)
+        for part in environment.parts:
+            if isinstance(part, Files):
+                for name in part.paths:
+                    self._add_manifest(name, part.default_namespace or environment.namespace, exclusion)
+                continue
+            default = part.namespace if isinstance(part, ChartRender) else part.default_namespace
+            entry = Input(
+                part.folder, namespace=default or environment.namespace, part=part, options=environment.options
+            )
+            self._add(entry, repr(part))
+
+    def _add_manifest(self, name: str, namespace: str | None, exclusion: Exclusion) -> None:
+        """Add a file of an environment."""
+        try:
+            status = os.stat(name) if self.bounds.hold(name) else None
+        except (OSError, ValueError) as error:
+            report_unreadable(self.reporter, name, error)
+            return
+        if status is None:
+            report_way_out(self.reporter, name)
+        elif exclusion.holds(name, is_folder=False):
+            self.excluded += 1
+        elif is_readable(name, status, self.reporter):
+            self._add(Input(name, namespace=namespace), (status.st_dev, status.st_ino))
 
     def _add_path(self, name: str) -> None:
         before = len(self.reporter.diagnostics)
@@ -308,6 +353,12 @@ class Inputs:
         message = f"`{shown}` is a Helm chart, whose templates are no manifests"
         help_ = f"render it: helm template {shown} | eastgate ... -f -, and leave it out of a folder: --exclude"
         self.reporter.report(HELM_CHART, message, help=help_)
+
+
+def _environment(path: object) -> Environment | None:
+    from eastgate.reading.repository.model import Environment  # most paths are texts
+
+    return path if isinstance(path, Environment) else None
 
 
 def _entries(folder: str) -> list[str]:

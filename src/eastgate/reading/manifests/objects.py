@@ -69,7 +69,7 @@ class Collector:
         self._matters = matters
         self.takes = takes or matters
         self._differ = differ
-        self._namespace = namespace
+        self.namespace = namespace
         self._named_by_us = 0
         self.skims = skim
         self.explicit = True
@@ -210,7 +210,7 @@ class Collector:
         return True
 
     def _add(self, head_of: Head, node: Node | None, data: dict[str, Plain] | None, origin: Stretch | Node) -> None:
-        document = Document(*head_of, node, data, origin, self._namespace)
+        document = Document(*head_of, node, data, origin, self.namespace)
         identity = (document.group, head_of.kind, document.home, head_of.name)
         first = self._reading.seen.setdefault(identity, document)
         if first is document:

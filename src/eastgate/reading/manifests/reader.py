@@ -8,7 +8,8 @@ differ only up to `Collector`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, BinaryIO
 
 from eastgate.basics.collection import no_collection
@@ -29,6 +30,8 @@ from eastgate.reading.manifests.yaml.plain import read_plain_yaml
 
 if TYPE_CHECKING:
     from eastgate.reading.manifests.rendering import Renderer
+    from eastgate.reading.repository.builds import Builds
+    from eastgate.reading.repository.running import Built
 
 
 def read(
@@ -60,28 +63,57 @@ def read(
     inputs = Inputs(reading.reporter, limits)
     inputs.add_all(given)
     reading.excluded, reading.refused = inputs.excluded, inputs.refused
+    reading.unbuilt += inputs.unbuilt
     collector = Collector(reading, positioned, matters, differ, takes=takes, skim=skim, namespace=namespace)
     rendering = _Rendering(inputs.entries, reading.reporter, follow=limits.folders is None)
-    with no_collection():
+    with no_collection(), _builds(inputs.entries, limits) as builds:
         for done, entry in enumerate(inputs.entries, 1):
-            found = len(reading.reporter.diagnostics)
-            content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reading.reporter)
-            if content is None and entry.explicit and not entry.kustomized:
-                reading.refused += reading.reporter.diagnostics[found:]
-            if content is not None:
-                collector.explicit = entry.explicit and not entry.kustomized
-                before = collector.roots + len(reading.reporter.diagnostics)
-                try:
-                    _collect(_shown(entry), content, collector, reading.reporter)
-                except Exception as error:
-                    error.add_note(f"while reading {_shown(entry)}")
-                    raise
-                if entry.explicit and collector.roots + len(reading.reporter.diagnostics) == before:
-                    _report_empty(entry, reading.reporter)
-                    reading.refused.append(reading.reporter.diagnostics[-1])
+            collector.explicit = entry.explicit and not entry.kustomized
+            collector.namespace = entry.namespace or namespace
+            try:
+                if builds is not None and entry.part is not None:
+                    _collect_built(builds.result(entry.part), collector, reading)
+                else:
+                    _collect_input(entry, rendering, stdin, collector, reading)
+            except Exception as error:
+                error.add_note(f"while reading {_shown(entry)}")
+                raise
             if on_file is not None:
                 on_file(done, len(inputs.entries))
     return reading
+
+
+def _collect_input(
+    entry: Input, rendering: _Rendering, stdin: BinaryIO | None, collector: Collector, reading: ReadResult
+) -> None:
+    reporter = reading.reporter
+    found = len(reporter.diagnostics)
+    content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reporter)
+    if content is None:
+        if entry.explicit and not entry.kustomized:
+            reading.refused += reporter.diagnostics[found:]
+        return
+    before = collector.roots + len(reporter.diagnostics)
+    _collect(_shown(entry), content, collector, reporter)
+    if entry.explicit and collector.roots + len(reporter.diagnostics) == before:
+        _report_empty(entry, reporter)
+        reading.refused.append(reporter.diagnostics[-1])
+
+
+def _collect_built(built: Built, collector: Collector, reading: ReadResult) -> None:
+    reading.unbuilt += [left for left in built.left_out if left not in reading.unbuilt]
+    if built.text is not None:
+        _collect_text(DecodedText(built.text, b"", {}), collector, reading.reporter)
+
+
+def _builds(entries: Sequence[Input], bounds: Bounds) -> AbstractContextManager[Builds | None]:
+    """Start to build the parts of environments."""
+    parts = [(entry.part, entry.options) for entry in entries if entry.part is not None]
+    if not parts:
+        return nullcontext()
+    from eastgate.reading.repository.builds import Builds  # few commands read environments
+
+    return Builds(parts, bounds)
 
 
 def _shown(entry: Input) -> str:
@@ -154,13 +186,16 @@ def read_objects(
 def _collect(name: str, content: str | bytes, collector: Collector, reporter: Reporter) -> None:
     before = len(reporter.diagnostics)
     text = decode(name, content, reporter)
-    if text is None:
-        return
+    if text is not None:
+        _collect_text(text, collector, reporter)
+    reporter.diagnostics[before:] = sorted(reporter.diagnostics[before:], key=_line_and_column)
+
+
+def _collect_text(text: DecodedText, collector: Collector, reporter: Reporter) -> None:
     if not _collect_json(text, collector, reporter):
         for start, end in chunks(text.source.text):
             _collect_yaml(text, start, end, collector, reporter)
     text.raw = b""
-    reporter.diagnostics[before:] = sorted(reporter.diagnostics[before:], key=_line_and_column)
 
 
 def _line_and_column(finding: Diagnostic) -> tuple[int, int]:

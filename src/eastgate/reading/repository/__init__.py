@@ -10,6 +10,7 @@ from eastgate.reading.repository.model import (
     KustomizeBuild,
     LeftOut,
     Part,
+    RepositoryOptions,
 )
 
-__all__ = ["ChartRender", "EntryKind", "Environment", "Files", "KustomizeBuild", "LeftOut", "Part"]
+__all__ = ["ChartRender", "EntryKind", "Environment", "Files", "KustomizeBuild", "LeftOut", "Part", "RepositoryOptions"]

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from eastgate.basics.records import dataclass
-from eastgate.reading.manifests.node import Plain
+
+if TYPE_CHECKING:
+    from eastgate.reading.manifests.node import Plain  # which reads environments itself
 
 
 class EntryKind(StrEnum):
@@ -28,17 +30,24 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Manifests that are read as they are."""
+    """Manifests that are read as they are. Objects without a namespace are in `default_namespace`."""
 
     paths: tuple[str, ...]
+    default_namespace: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class KustomizeBuild:
     """A kustomization to build.
 
-    `namespace` overrides that of its objects, as Flux's `targetNamespace` does. `variables` are filled in afterwards
-    if `substitute` is set. `overlay` has fields of a kustomization on top of it, such as patches and images.
+    `namespace` overrides that of its objects, as Flux's `targetNamespace` does; objects that have none after the build
+    are in `default_namespace`. `overlay` has fields of a kustomization on top of it, such as patches; the paths of its
+    `components` are relative to `folder`. A folder without a kustomization is built of `resources`: files, and folders
+    of kustomizations, by their whole paths, as Flux generates a kustomization.
+
+    `variables` are filled in afterwards if `substitute` is set. The values of `hidden` variables are set somewhere that
+    is not read, such as an encrypted Secret. None means any name that `variables` does not have: even the default of
+    `${VAR:=default}` need not be its value.
     """
 
     folder: str
@@ -46,6 +55,9 @@ class KustomizeBuild:
     variables: Mapping[str, str] = field(default_factory=dict)
     substitute: bool = False
     overlay: Mapping[str, Plain] = field(default_factory=dict)
+    default_namespace: str | None = None
+    resources: tuple[str, ...] = ()
+    hidden: tuple[str, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +94,20 @@ class LeftOut:
         return {"what": self.what, "where": self.where, "why": self.why, "canDecide": self.can_decide}
 
 
+@dataclass(frozen=True, slots=True)
+class RepositoryOptions:
+    """The `helm` program, and files with values that win over all others."""
+
+    helm: str | None = None
+    helm_values: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Environment:
     """An environment of a repository. It may stand among paths, in the place of the folder `root` that it is in.
 
-    `entry` is the file or folder that declares it. Objects without a namespace are in `namespace`.
+    `entry` is the file or folder that declares it. Objects without a namespace are in `namespace`. `options` are those
+    that it was found with, and is built with.
     """
 
     name: str
@@ -96,6 +117,7 @@ class Environment:
     parts: tuple[Part, ...]
     namespace: str | None = None
     left_out: tuple[LeftOut, ...] = ()
+    options: RepositoryOptions = field(default_factory=RepositoryOptions)
 
     def __fspath__(self) -> str:
         return self.root

@@ -1,0 +1,61 @@
+"""Builds the parts of environments: several at a time, and only those that the cache does not have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from eastgate.reading.manifests.files import Bounds
+from eastgate.reading.repository.helm import build_chart
+from eastgate.reading.repository.kustomize import build_kustomization
+from eastgate.reading.repository.model import ChartRender, KustomizeBuild, RepositoryOptions
+from eastgate.reading.repository.running import Built, Workshop
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_MOST_AT_ONCE = 16
+
+Buildable = KustomizeBuild | ChartRender
+"""A part that a program builds."""
+
+
+class Builds:
+    """The builds of one run, each of which is started at once and has its result when it is asked for."""
+
+    def __init__(self, parts: Sequence[tuple[Buildable, RepositoryOptions | None]], bounds: Bounds) -> None:
+        self._workshops: dict[str | None, Workshop] = {}
+        self._bounds = bounds
+        self._pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_AT_ONCE), "build")
+        self._results: dict[int, Future[Built]] = {}
+        for part, given in parts:
+            options = given or RepositoryOptions()
+            workshop = self._workshop(options.helm)
+            self._results[id(part)] = self._pool.submit(_build, part, workshop, options)
+
+    def __enter__(self) -> Builds:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        for workshop in self._workshops.values():
+            workshop.cache.trim()
+
+    def result(self, part: Buildable) -> Built:
+        """Return what a part is when built. It is asked for once."""
+        return self._results.pop(id(part)).result()
+
+    def _workshop(self, helm: str | None) -> Workshop:
+        if helm not in self._workshops:
+            self._workshops[helm] = Workshop(self._bounds, helm)
+        return self._workshops[helm]
+
+
+def _build(part: Buildable, workshop: Workshop, options: RepositoryOptions) -> Built:
+    if isinstance(part, KustomizeBuild):
+        return build_kustomization(part, workshop)
+    return build_chart(part, workshop, options)

@@ -1,0 +1,91 @@
+"""Runs builds in copies of the files that they read, unless the cache has what comes out of these."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests.files import Bounds
+from eastgate.reading.manifests.rendering import ProgramOutput, Renderer, run
+from eastgate.reading.repository.cache import BuildCache, key_of
+from eastgate.reading.repository.model import LeftOut
+from eastgate.reading.repository.origins import BuiltText
+from eastgate.reading.repository.trees import FileCache, Tree
+
+_COPY = "files"
+
+
+@dataclass(slots=True)
+class Built:
+    """What a part of an environment is when built. Without a text, nothing of it is."""
+
+    text: BuiltText | None = None
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def leave_out(self, what: str, where: str, why: str, *, can_decide: bool = True) -> None:
+        """Add something that is left out."""
+        self.left_out.append(LeftOut(what, where, why, can_decide))
+
+
+class Workshop:
+    """What the builds of one run share: programs, the cache, the files that they read."""
+
+    def __init__(self, bounds: Bounds, helm: str | None = None) -> None:
+        self.bounds = bounds
+        self.files = FileCache()
+        self.cache = BuildCache.of_user()
+        renderer = Renderer()
+        self.kustomize = renderer.command if renderer.is_there else None
+        self.helm = shutil.which(helm or "helm")
+
+    def output(
+        self, tree: Tree, command: Sequence[str], arguments: Sequence[str], variables: Mapping[str, str] | None = None
+    ) -> ProgramOutput:
+        """Run a program on a copy of a tree. Of its arguments, those that begin with `//` are paths in the copy."""
+        key = key_of([_identity(command[0]), *_encoded([*command[1:], *arguments]), b"", *tree.key()])
+        cached = self.cache.get(key)
+        if cached is not None:
+            return _unpacked(cached)
+        with tempfile.TemporaryDirectory(prefix="eastgate-") as folder:
+            copy = os.path.join(os.path.realpath(folder), _COPY)
+            tree.copy(copy)
+            given = [os.path.join(copy, word[2:]) if word.startswith("//") else word for word in arguments]
+            output = run([*command, *given], variables)
+        if output.problem is not None:
+            problem = output.problem.replace(f"{copy}{os.sep}", "").replace(copy, ".")
+            output = ProgramOutput(output.content, problem, output.is_final)
+        if output.is_final:
+            self.cache.put(key, _packed(output))
+        return output
+
+
+def in_copy(path: str, tree: Tree) -> str:
+    """Return the argument that stands for a path of a tree."""
+    return "//" + os.path.relpath(path, tree.root())
+
+
+def _identity(program: str) -> bytes:
+    """Return what tells a version of a program from others."""
+    try:
+        status = os.stat(program)
+    except OSError:
+        return os.fsencode(program)
+    return os.fsencode(f"{program} {status.st_size} {status.st_mtime_ns} {status.st_ino}")
+
+
+def _encoded(words: Sequence[str]) -> list[bytes]:
+    return [os.fsencode(word) for word in words]
+
+
+def _packed(output: ProgramOutput) -> bytes:
+    return json.dumps(output.problem).encode() + b"\n" + output.content
+
+
+def _unpacked(entry: bytes) -> ProgramOutput:
+    head, _, content = entry.partition(b"\n")
+    return ProgramOutput(content, json.loads(head))
