@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from pathlib import PurePath
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.changes import Changes, changes_between
@@ -139,7 +140,9 @@ class FileSource:
         emptied, files_in_force = self.emptied(after), {*_files(self.in_force)}
         stamped = before.keys() | after.keys() | self._rested.keys()
         self._rested = {path: stamp for path, stamp in after.items() if path not in unfinished}
-        rendered = bool(unfinished) and any(file not in stamped for file in (*files_in_force, *_files(manifests)))
+        is_built = _is_built(self.in_force) or _is_built(manifests)
+        unstamped = any(file not in stamped for file in (*files_in_force, *_files(manifests)))
+        rendered = bool(unfinished) and (is_built or unstamped)
         return FileReading(manifests, frozenset(unfinished), frozenset(emptied - unfinished), rendered)
 
     def emptied(self, stamped: Mapping[str, FileStamp]) -> set[str]:
@@ -149,9 +152,19 @@ class FileSource:
 
     @property
     def watched(self) -> tuple[str | os.PathLike[str], ...]:
-        """Return what to watch: the paths, and the folders that their kustomizations include from elsewhere."""
-        taken = (folder for path in self.paths for folder in parts(os.fspath(path), self._follow, Reporter()) or ())
+        """Return what to watch: the paths, and what their kustomizations and environments include from elsewhere."""
+        taken = (file for path in self.paths for file in self._files_of(path))
         return tuple(dict.fromkeys((*self.paths, *taken)))
+
+    def _files_of(self, path: str | os.PathLike[str]) -> Iterable[str]:
+        if isinstance(path, str | PurePath):
+            return parts(os.fspath(path), self._follow, Reporter()) or ()
+        from eastgate.reading.repository.builds import files_of_environment  # most paths are texts
+        from eastgate.reading.repository.model import Environment
+
+        if isinstance(path, Environment):
+            return files_of_environment(path, self.bounds)
+        return parts(os.fspath(path), self._follow, Reporter()) or ()
 
     @property
     def bounds(self) -> Bounds:
@@ -208,6 +221,12 @@ def _files(manifests: Manifests) -> Iterable[str]:
     spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
     names = {span.file for span in spans if span is not None}
     return map(os.path.abspath, names)
+
+
+def _is_built(manifests: Manifests) -> bool:
+    """Return whether something in these manifests is in no file as it is."""
+    spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
+    return any(span is not None and span.built is not None for span in spans)
 
 
 def unread_at_proxies(world: World, unread: UnreadObjects) -> Unconsidered:

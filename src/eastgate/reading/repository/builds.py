@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from eastgate.reading.manifests.files import Bounds
-from eastgate.reading.repository.helm import build_chart
-from eastgate.reading.repository.kustomize import build_kustomization
-from eastgate.reading.repository.model import ChartRender, KustomizeBuild, RepositoryOptions
+from eastgate.reading.repository.helm import build_chart, files_of_chart
+from eastgate.reading.repository.kustomize import build_kustomization, files_of_kustomization
+from eastgate.reading.repository.model import ChartRender, Environment, Files, KustomizeBuild, RepositoryOptions
 from eastgate.reading.repository.running import Built, Workshop
 
 if TYPE_CHECKING:
@@ -53,6 +53,20 @@ class Builds:
         if helm not in self._workshops:
             self._workshops[helm] = Workshop(self._bounds, helm)
         return self._workshops[helm]
+
+
+def files_of_environment(environment: Environment, bounds: Bounds) -> list[str]:
+    """Return the files and folders that an environment is read from, also those that programs build it of."""
+    workshop = Workshop(bounds, programs=False)
+    found: dict[str, None] = {}
+    for part in environment.parts:
+        if isinstance(part, Files):
+            found |= dict.fromkeys(part.paths)
+        elif isinstance(part, KustomizeBuild):
+            found |= dict.fromkeys([part.folder, *files_of_kustomization(part, workshop)])
+        else:
+            found |= dict.fromkeys([part.folder, *files_of_chart(part, workshop, environment.options)])
+    return list(found)
 
 
 def _build(part: Buildable, workshop: Workshop, options: RepositoryOptions) -> Built:

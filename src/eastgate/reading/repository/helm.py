@@ -7,6 +7,7 @@ unless the values turn it off.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -59,6 +60,11 @@ def build_chart(part: ChartRender, workshop: Workshop, options: RepositoryOption
     return built
 
 
+def files_of_chart(part: ChartRender, workshop: Workshop, options: RepositoryOptions) -> list[str]:
+    """Return the files that a chart is rendered from."""
+    return Release(part, workshop, Built(), options).files()
+
+
 @dataclass(frozen=True, slots=True)
 class _Rendered:
     """A document of a release: its text, and the name that helm has for its template."""
@@ -85,6 +91,12 @@ class Release:
     def leave_out(self, why: str) -> None:
         """Leave the whole chart out."""
         self._built.leave_out(f"chart `{printable(self._part.folder)}`", self._where, why)
+
+    def files(self) -> list[str]:
+        """Return the files that it is rendered from."""
+        with contextlib.suppress(TooMuchError):
+            self._collect()
+        return [file.name for file in self._tree.files.values()]
 
     def text(self) -> BuiltText | None:
         """Return the manifests of the release; None, and what is left out, if there are none."""

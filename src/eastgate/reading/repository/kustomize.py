@@ -6,6 +6,7 @@ that nothing can render.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -82,6 +83,14 @@ def build_kustomization(part: KustomizeBuild, workshop: Workshop) -> Built:
     return built
 
 
+def files_of_kustomization(part: KustomizeBuild, workshop: Workshop) -> list[str]:
+    """Return the files that a kustomization is built from, and the folders of its charts."""
+    build = _Build(part, workshop, Built())
+    with contextlib.suppress(TooMuchError):
+        build.collect()
+    return [*(file.name for file in build.tree.files.values()), *build.charts]
+
+
 class _Build:
     """One kustomization and all that it takes in."""
 
@@ -98,6 +107,7 @@ class _Build:
         follow = workshop.bounds.folders is None
         self.tree = Tree((ANYWHERE,) if follow else (around_it, workshop.bounds), workshop.files)
         self.inflated: dict[str, InflatedChart] = {}
+        self.charts: list[str] = []
         self.where = part.folder
 
     def collect(self) -> bool:
@@ -240,6 +250,7 @@ class _Build:
             place = os.path.join(folder.path, f".eastgate-helm-{index}")
             where = folder.where("helmCharts", index)
             home = globals_.get("chartHome") if isinstance(globals_, dict) else None
+            self.charts.append(os.path.join(folder.shown, home if isinstance(home, str) else "charts"))
             chart = inflate(entry, home, (folder.path, folder.shown), place, where, self._workshop, self._built)
             if chart is None:
                 folder.lacks = True

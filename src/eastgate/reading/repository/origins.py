@@ -19,6 +19,8 @@ from eastgate.reading.manifests.roots import read_nodes_text
 
 _Place = tuple[int, int, int, int]
 _SEPARATOR = regex(r"---(?:\s|$)")
+_KIND = regex(r"(?m)^kind: (.+)$")
+_NAME = regex(r"(?m)^metadata:\n(?:  .*\n|\n)*?  name: (.+)$")
 _DESCRIBES = regex(r"(?:apiVersion|kind)\s*:")
 
 
@@ -67,14 +69,13 @@ class BuiltDocument:
 class BuiltText(SourceText):
     """Manifests as a program built them."""
 
-    __slots__ = ("_documents", "_split", "_tables", "_wholes")
+    __slots__ = ("_documents", "_split", "_tables")
 
     def __init__(self, name: str, text: str, documents: Sequence[BuiltDocument]) -> None:
         super().__init__(name, text)
         self._documents = documents
         self._split: list[str] = []
         self._tables: dict[int, dict[_Place, Span]] = {}
-        self._wholes: dict[int, tuple[tuple[int, int], Span]] = {}
 
     def place(self, line: int, column: int, end_line: int, end_column: int) -> Span:
         """Return where a stretch was written; if that is not known, the stretch of this text."""
@@ -90,35 +91,48 @@ class BuiltText(SourceText):
         return Span(view, line, column, end_line, end_column, built)
 
     def _in_manifest(self, index: int, built: Span) -> Span | None:
+        document = self._documents[index]
+        if built.column == 1 and built.end_line > built.line == self._first_content(document):
+            return self._whole(index)  # wherever it ends: comments and the next separator may follow
         if index not in self._tables:
             self._tables[index] = self._table(index)
         table = self._tables[index]
         place = (built.line, built.column, built.end_line, built.end_column)
-        start, whole = self._wholes.get(index, ((0, 0), built))
-        if start == place[:2] and built.end_line > built.line:
-            return whole  # wherever it ends: comments and the next separator may follow
         return table.get(place) or self._inside(table, built)
+
+    def _whole(self, index: int) -> Span | None:
+        """Return where a document was written, which is often asked of documents that nobody looks into."""
+        file, text = self._documents[index].file, self._text_of(index)
+        kind, name = _KIND.search(text), _NAME.search(text)
+        if file is None or kind is None or name is None:
+            return None
+        same = _same_object(_unquoted(kind[1]), _unquoted(name[1]), file.nodes, loosely=True)
+        return next((node.span for node in same), None)
+
+    def _text_of(self, index: int) -> str:
+        self._split = self._split or self.text.splitlines(keepends=True)
+        last = self._documents[index + 1].line - 1 if index + 1 < len(self._documents) else len(self._split)
+        return "".join(self._split[self._documents[index].line - 1 : last])
 
     def _table(self, index: int) -> dict[_Place, Span]:
         """Return where each value of a document was written, by its place here."""
         document = self._documents[index]
-        self._split = self._split or self.text.splitlines(keepends=True)
-        last = self._documents[index + 1].line - 1 if index + 1 < len(self._documents) else len(self._split)
-        text = "".join(self._split[document.line - 1 : last])
-        built = next(iter(read_nodes_text(self.name, text).nodes), None)
+        built = next(iter(read_nodes_text(self.name, self._text_of(index)).nodes), None)
         if built is None or document.file is None:
             return {}
-        bases = list(_same_object(built, document.file.nodes, loosely=True))[:1]
-        names = [built, *bases]  # a patch has the name of before prefixes
-        patches = [node for patch in reversed(document.patches) for node in _patches_of(names, patch.nodes)]
+        kind, name = _text_at(built, "kind"), _text_at(built, "metadata", "name")
+        bases = list(_same_object(kind, name, document.file.nodes, loosely=True))[:1]
+        names = {name: None, **{_text_at(base, "metadata", "name"): None for base in bases}}  # before prefixes
+        patches = [
+            node
+            for patch in reversed(document.patches)
+            for known in names
+            for node in _same_object(kind, known, patch.nodes)
+        ]
         offset = document.line - 1
         table: dict[_Place, Span] = {}
         for node, span in _pairs(built, patches + bases):
             table.setdefault((node.line + offset, node.column, node.end_line + offset, node.end_column), span)
-        if bases:
-            whole = (built.line + offset, built.column, built.end_line + offset, built.end_column)
-            table[whole] = bases[0].span
-            self._wholes[index] = whole[:2], bases[0].span
         return table
 
     def _inside(self, table: dict[_Place, Span], built: Span) -> Span | None:
@@ -216,9 +230,8 @@ def _extent(lines: Sequence[str], index: int | None) -> tuple[int, int]:
     return blocks[index] if index is not None and index < len(blocks) and len(blocks) > 1 else (1, len(lines) + 1)
 
 
-def _same_object(built: Node, nodes: Iterable[Node], *, loosely: bool = False) -> Iterator[Node]:
+def _same_object(kind: str | None, name: str | None, nodes: Iterable[Node], *, loosely: bool = False) -> Iterator[Node]:
     """Yield the documents that are about the same object. `loosely`: prefixes and suffixes may have been added."""
-    kind, name = (_text_at(built, *path) for path in (("kind",), ("metadata", "name")))
     alike = [node for node in _objects(nodes) if _text_at(node, "kind") == kind]
     exact = [node for node in alike if _text_at(node, "metadata", "name") == name]
     if exact or not loosely:
@@ -228,8 +241,8 @@ def _same_object(built: Node, nodes: Iterable[Node], *, loosely: bool = False) -
         yield from sorted(parts, key=lambda node: -len(_text_at(node, "metadata", "name") or "")) or alike[:1]
 
 
-def _patches_of(names: Iterable[Node], nodes: Sequence[Node]) -> Iterator[Node]:
-    return (node for built in names for node in _same_object(built, nodes))
+def _unquoted(text: str) -> str:
+    return text.strip().strip("\"'")
 
 
 def _objects(nodes: Iterable[Node]) -> Iterator[Node]:

@@ -33,15 +33,15 @@ class Built:
 
 
 class Workshop:
-    """What the builds of one run share: programs, the cache, the files that they read."""
+    """What the builds of one run share: programs, unless none is to run, the cache, the files that they read."""
 
-    def __init__(self, bounds: Bounds, helm: str | None = None) -> None:
+    def __init__(self, bounds: Bounds, helm: str | None = None, *, programs: bool = True) -> None:
         self.bounds = bounds
         self.files = FileCache()
-        self.cache = BuildCache.of_user()
+        self.cache = BuildCache.of_user() if programs else BuildCache(None)
         renderer = Renderer()
-        self.kustomize = renderer.command if renderer.is_there else None
-        self.helm = shutil.which(helm or "helm")
+        self.kustomize = renderer.command if programs and renderer.is_there else None
+        self.helm = shutil.which(helm or "helm") if programs else None
 
     def output(
         self, tree: Tree, command: Sequence[str], arguments: Sequence[str], variables: Mapping[str, str] | None = None
