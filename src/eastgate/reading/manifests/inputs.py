@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.diagnostics.printable import printable
@@ -39,6 +40,9 @@ from eastgate.reading.manifests.kustomizations import (
     rivals,
     roots,
 )
+
+if TYPE_CHECKING:
+    from eastgate.reading.repository.model import Environment
 
 # Leaves files out of a folder: by the patterns of `--exclude`, and those of `.eastgateignore` files.
 #
@@ -130,16 +134,33 @@ class Inputs:
     _beside: list[str] = field(default_factory=list)  # files below kustomizations
 
     def add_all(self, paths: Iterable[str | os.PathLike[str]]) -> None:
-        """Add files, folders with all that is below them, and `-` for standard input."""
+        """Add files, folders with all that is below them, environments, and `-` for standard input."""
+        from eastgate.reading.repository.model import Environment  # which is made of what this module reads
+
         for path in paths:
             name = os.fspath(path)
             if name == STDIN:
                 self._add(Input(STDIN, explicit=True), STDIN)
             elif isinstance(path, Kustomized):
                 self._add_kustomization(name)
+            elif isinstance(path, Environment):
+                self._add_environment(path)
             else:
                 self._add_path(name)
         self._add_rendered()
+
+    def _add_environment(self, environment: Environment) -> None:
+        """Add the files of an environment. Patterns and bounds were respected when it was found."""
+        from eastgate.reading.repository.model import Files
+
+        for part in environment.parts:
+            for name in part.paths if isinstance(part, Files) else ():
+                try:
+                    status = os.stat(name)
+                except (OSError, ValueError) as error:
+                    report_unreadable(self.reporter, name, error)
+                else:
+                    self._add(Input(name), (status.st_dev, status.st_ino))
 
     def _add_path(self, name: str) -> None:
         try:
