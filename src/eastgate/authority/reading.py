@@ -10,23 +10,28 @@ from os import PathLike
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
+from eastgate.authority.duplicates import difference
 from eastgate.authority.examining import PolicyExamination
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.basics.records import brief, dataclass
-from eastgate.cluster import Manifest, Namespace, ObjectId, World, WorldObject, interpret, may_install
+from eastgate.cluster import Manifest, ObjectId, Target, World, WorldObject, interpret, may_install
 from eastgate.cluster.unread import (
     EnforcementPlane,
     TargetField,
     UnreadEffect,
     UnreadKind,
     UnreadObjects,
+    diagnose_left_out,
     unlisted_objects,
+    lost_part,
     unread_object,
 )
 from eastgate.dialects import Policy
+from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Bounds, Document, ReadResult, read, read_text
 from eastgate.reading.manifests.rendered import RenderedObject, UnlistedKind
+from eastgate.reading.repository import LeftOut
 from eastgate.settings import Settings
 
 
@@ -62,6 +67,7 @@ class FaultReason(enum.StrEnum):
     TWICE = "twice"  # an object contradicts another document of the same name: nobody knows which exists
     OBJECT = "object"  # any other object has errors
     KEPT = "kept"  # a policy, or what closes like one, has errors, and the one that was read before stays in force
+    LEFT_OUT = "left out"  # any object that is left out: answers that it could change say so
 
 
 @dataclass(slots=True)
@@ -74,6 +80,10 @@ class Fault:
     settings: Settings = field(default_factory=Settings)
     unfit: Policy | None = None
     """The policy by itself, where it is wrong only beside everything else."""
+    targets: tuple[Target, ...] | None = None
+    """What it closes, or may be about, where that is known better than the document says."""
+    placeholder: str | None = None
+    """The placeholder that somebody has yet to fill in, where that is what is wrong."""
 
     @property
     def closes(self) -> bool:
@@ -81,9 +91,10 @@ class Fault:
         return self.reason in (FaultReason.POLICY, FaultReason.ROUTE, FaultReason.TWICE)
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> RejectedPolicy:
         """Return the policy that closes what the document targets."""
-        return dialects.reject(self.document, self.errors, self.settings)
+        policy = dialects.reject(self.document, self.errors, self.settings)
+        return policy if self.targets is None else replace(policy, targets=self.targets)
 
 
 @dataclass(slots=True)
@@ -102,6 +113,16 @@ class Manifests:
     """The errors in objects of a cluster that are no policies: one of them must not stop the answers about others."""
     unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
     """The errors, by dialect, in what a cluster says about all of its policies: see `PolicyExamination`."""
+    unbuilt: list[LeftOut] = field(default_factory=list)
+    """The parts that are not read. Each is among the `unread` objects, too."""
+    refused: list[Diagnostic] = field(default_factory=list)
+    """The errors in what was asked for: `ReadResult.refused`."""
+    torn: list[tuple[Document, Diagnostic]] = field(default_factory=list)
+    """The objects of which only the head could be read."""
+    twice: list[tuple[Document, Diagnostic]] = field(default_factory=list)
+    """Policies that contradict a document of the same name."""
+    set_aside: set[int] = field(default_factory=set)
+    """The errors, by identity, of parts that are left out: see `leaving_out`."""
     _documents: dict[Policy, Document] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -156,7 +177,7 @@ class Manifests:
             for policy, finding in findings.found:
                 self.reporter.diagnostics.append(finding)
                 if policy is not None and finding.is_error:
-                    self._reject(policy, finding)
+                    self.reject(policy, finding)
         self._attribute()
 
     def document_of(self, policy: Policy) -> Document | None:
@@ -173,7 +194,15 @@ class Manifests:
         """Return the errors that no policy has: without what they are in, nobody knows what exists or is demanded."""
         faults = (fault for fault in self.faults if fault.reason != FaultReason.OBJECT)
         attributed = {id(error) for fault in faults for error in fault.errors}
+        attributed |= self.set_aside
         return [error for error in self.reporter.errors if id(error) not in attributed]
+
+    def stopping(self, *, strict: bool) -> list[Diagnostic]:
+        """Return all errors where they stop every answer: with `strict` any does, otherwise those of `strays`."""
+        lost = [part for part in self.unbuilt if part.can_decide] if strict else []
+        if strict and not (lost or self.reporter.errors) or not strict and not self.strays:
+            return []
+        return [*self.reporter.errors, *diagnose_left_out(lost)]
 
     @property
     def unsure(self) -> list[Fault]:
@@ -211,9 +240,10 @@ class Manifests:
             if fault is not None:
                 fault.errors.append(error)
             elif owner is not None:
-                self._reject(owner, error)
+                self.reject(owner, error)
 
-    def _reject(self, policy: Policy, error: Diagnostic) -> None:
+    def reject(self, policy: Policy, error: Diagnostic) -> None:
+        """Have a policy that was read close what it targets, because of an error."""
         document = self._documents[policy]
         fault = next((fault for fault in self.closing if fault.document is document), None)
         if fault is not None:
@@ -282,10 +312,7 @@ def read_manifests(
         if not isinstance(path, str | PathLike):
             raise TypeError(f"paths: expected files and folders, got {type(path).__name__}")
     reading = read_documents(given, chosen, stdin=stdin, on_file=on_file, bounds=bounds, skim=True)
-    manifests = sort_documents(reading.documents, chosen, reading.reporter, reading.twice)
-    manifests.unused += reading.unused
-    manifests.excluded = reading.excluded
-    return manifests
+    return sort_reading(reading, chosen)
 
 
 def read_documents(
@@ -304,7 +331,7 @@ def read_documents(
         positioned=dialects.reads,
         matters=dialects.matters,
         takes=dialects.takes,
-        same=_says_the_same,
+        differ=difference,
         skim=skim,
         namespace=settings.namespace,
         stdin=stdin,
@@ -332,33 +359,15 @@ def read_whole_text(name: str, text: str, settings: Settings, *, whole: bool = T
     return sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=whole)
 
 
-def _says_the_same(first: Document, second: Document) -> bool:
-    """Return whether two documents declare the very same thing to exist; of policies there must be one."""
-    if first.data is None or second.data is None:
-        return False
-    if dialects.unread(first) is not None:
-        return first.data == second.data
-    declared, again = _as_compared(first), _as_compared(second)
-    if may_install(first.api_version, first.kind) and None in (declared, again):
-        return True  # at most one of them is about a mesh
-    return declared is not None and declared == again
-
-
-def _as_compared(document: Document) -> object:
-    """Return the object that a document declares; a Namespace without the annotations of Kubernetes and its tools.
-
-    No policy API reads those, and a second manifest of a namespace is often there for one of them alone.
-    """
-    declared = interpret(cast("Manifest", document), Reporter(), document.default_namespace)
-    if not isinstance(declared, Namespace):
-        return declared
-    kept = {key: value for key, value in declared.annotations.items() if not _is_kubernetes_own(key)}
-    return replace(declared, annotations=kept)
-
-
-def _is_kubernetes_own(key: str) -> bool:
-    domain = key.partition("/")[0]
-    return "/" in key and (domain == "kubernetes.io" or domain.endswith(".kubernetes.io"))
+def sort_reading(reading: ReadResult, settings: Settings) -> Manifests:
+    """Sort what was read into what exists and what is demanded, with all that was left out on the way."""
+    manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice)
+    manifests.unused += reading.unused
+    manifests.excluded = reading.excluded
+    manifests.refused, manifests.torn = reading.refused, reading.torn
+    manifests.unbuilt = [*reading.unbuilt]
+    manifests.unread.objects += map(lost_part, reading.unbuilt)
+    return manifests
 
 
 def sort_documents(
@@ -384,5 +393,7 @@ def sort_documents(
     for document, error in twice:
         if not (dialects.is_policy(document) or may_install(document.api_version, document.kind)):
             manifests.faults.append(Fault(document, FaultReason.TWICE, [error], settings))
+        else:
+            manifests.twice.append((document, error))
     manifests.settle(whole=whole)
     return manifests

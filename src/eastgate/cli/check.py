@@ -230,7 +230,7 @@ def _decide(sources: Sources, asked: Asked) -> tuple[Decision, _More]:
         note_absence(error, sources, authority)
         errors = (own for policy in authority.rejected for own in policy.errors)
         broken = (diagnostic for diagnostic in errors if diagnostic not in error.diagnostics)
-        fail([*error.diagnostics, *broken, *doubts])
+        fail([*error.diagnostics, *broken, *doubts], authority.unread_objects.objects)
     if sources.strict and doubts:
         fail(doubts)
     conclude(answer.decision.stated(sources.unread, depends=answer.depends is not None))

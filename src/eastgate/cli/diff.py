@@ -324,10 +324,8 @@ def _what_if(sources: Sources, change: _Change, settings: Settings) -> tuple[Aut
     if "-" in sources.paths:
         raise click.UsageError("with --with and --without, -f is for files: give those instead of -")
     manifests = sources.manifests(settings)
-    try:
-        old, new = (Authority(manifests, settings, strict=sources.strict, unread=Handling.IGNORE) for _ in range(2))
-    except ManifestError:
-        fail(manifests.reporter)
+    reading = replace(sources, unread=Handling.IGNORE)
+    old, new = (reading.authority_on(manifests) for _ in range(2))
     names = [str(policy.ref) for policy in new.policies] + list(map(str, new.world.objects))
     names += list(map(str, new.unread_objects.objects))
     unknown = [name for name in change.removed if name not in names]

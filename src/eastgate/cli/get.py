@@ -16,6 +16,7 @@ from eastgate.cli.environments import answer_each, each_environment
 from eastgate.cli.inspecting import cluster_from, inspecting_options, split_paths
 from eastgate.cli.options import Sources
 from eastgate.cli.output import (
+    PARTIAL,
     UNDECIDED,
     colored,
     emit_json,
@@ -26,7 +27,7 @@ from eastgate.cli.output import (
     terminal_width,
     warn,
 )
-from eastgate.cli.unconsidered import is_whole, note
+from eastgate.cli.unconsidered import is_whole, note, say_left_out
 from eastgate.cluster.unread import Handling, describe_unread
 from eastgate.reading.manifests import Document
 from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
@@ -34,7 +35,9 @@ from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, lis
 _ENVIRONMENTS = ("environment", "environments")
 
 
-@click.command(epilog="Exits with 0, or with 2 if a name is not there or what is listed is broken.")
+@click.command(
+    epilog="Exits with 0, with 2 if a name is not there or what is listed is broken, or 3 if something could not be read."
+)
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.kinds_and_names)
 @click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, which is also what there is without -n.")
 @click.option("-l", "--selector", metavar="LABELS", help="Only what has these labels: app=web,tier in (a, b),!legacy.")
@@ -89,6 +92,7 @@ def _get(sources: Sources, asked: _Wanted, output: str, *, headers: bool) -> Non
         say(printable(f"there is no {kind} {name}"), err=True)
     if sources.unread is not Handling.IGNORE:
         note(describe_unread(cluster.authority.unread_objects.objects), err=True)
+    left_out = say_left_out(cluster.authority.unread_objects.objects, err=True)
     broken = {
         (rejected.ref.group, rejected.ref.kind, rejected.ref.namespace or "", rejected.ref.name)
         for rejected in cluster.authority.rejected
@@ -97,6 +101,8 @@ def _get(sources: Sources, asked: _Wanted, output: str, *, headers: bool) -> Non
         sys.exit(UNDECIDED)
     if not listed.rows and output in ("text", "wide"):
         say(printable(f"no {kind} found" + (f" in namespace {where}" if where else "")), err=True)
+    if left_out:
+        sys.exit(PARTIAL)
 
 
 def _get_environments(sources: Sources, names: Sequence[str], output: str, *, headers: bool) -> None:

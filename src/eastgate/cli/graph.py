@@ -16,8 +16,9 @@ from eastgate.cli import complete
 from eastgate.cli.environments import answer_each
 from eastgate.cli.inspecting import cluster_from, completeness, inspecting_options
 from eastgate.cli.options import Sources, more_files, record
-from eastgate.cli.output import colored, emit, emit_json, fail, output_option, say, terminal_width
+from eastgate.cli.output import FROM_WHAT_WAS_READ, colored, emit, emit_json, fail, output_option, say, terminal_width
 from eastgate.cli.unconsidered import note_absence
+from eastgate.cluster.unread import parts_of
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.graph import FORMATS, GraphSelection, Grouping, Survey, make_graph, render, survey
 from eastgate.reports.graph.making import MOST_NODES
@@ -143,9 +144,12 @@ def _show(cluster: Cluster, surveyed: Survey, by: Grouping | None, output: str, 
         pods=output not in ("json", "csv"),
     )
     made = mark_doubts(cluster, made)
-    made = replace(made, notes=(*made.notes, *list_notes(cluster, surveyed.points)))
+    lost = tuple(parts_of(cluster.unconsidered(surveyed.points).matches))
+    made = replace(made, notes=(*made.notes, *list_notes(cluster, surveyed.points)), left_out=lost)
     if output == "text":
         is_full = surveyed.selection.exact
+        if lost:
+            say(FROM_WHAT_WAS_READ)
         say(to_text(made, why=why, width=terminal_width(), color=colored(), full=is_full))
     else:
         emit(render(made, output, why=why))

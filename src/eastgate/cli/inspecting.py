@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from eastgate.authority.reading import ManifestError
+from eastgate.authority.reading import sort_reading
 from eastgate.cli.options import Sources, cluster_options, left_out, source_options, strict_option
-from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, Decorator, fail, say, warn
+from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, Decorator, say, warn
 from eastgate.cluster.points import Point
 from eastgate.cluster.unread import Standing, standing
 from eastgate.reports.cluster import Cluster
@@ -47,22 +47,11 @@ def cluster_from(sources: Sources) -> Cluster:
     _ = sources.required_paths
     settings = sources.settings()
     reading = sources.documents(settings)
-    try:
-        cluster = Cluster.of(
-            reading.documents,
-            settings,
-            reading.reporter,
-            reading.twice,
-            strict=sources.strict,
-            unread=sources.unread,
-            verbose=sources.verbose,
-        )
-    except ManifestError:
-        fail(reading.reporter)
+    authority = sources.authority_on(sort_reading(reading, settings))
+    cluster = Cluster(authority, reading.documents, verbose=sources.verbose)
     if sources.verbose:
         summary = f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies"
         say(summary + left_out(reading.excluded), err=True)
-    authority = cluster.authority
     errors = (error for rejected in authority.rejected for error in rejected.errors)
     warn([*authority.warnings, *authority.notices(), *errors])
     return cluster

@@ -13,15 +13,21 @@ from pathlib import Path
 import click
 
 from eastgate.authority.authority import Authority
+from eastgate.authority.config import LintIgnore
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import Manifests
 from eastgate.basics.diagnostics import Severity, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli.environments import EnvironmentSources, Notes, Task, combine, each_environment, record_all
 from eastgate.cli.options import Sources, cluster_options, ignores_from, left_out, more_files, source_options
-from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_option, say
+from eastgate.cli.output import FROM_WHAT_WAS_READ, PARTIAL, UNDECIDED, colored, emit, emit_json, output_option, say
+from eastgate.cli.unconsidered import note
+from eastgate.cluster.unread import Unread, list_left_out
 from eastgate.cluster.unread.codes import UNREAD_POLICY
+from eastgate.cluster.unread.left_out import MOST_LISTED
 from eastgate.dialects.linting import enumerated
+from eastgate.reading.repository import LeftOut
 from eastgate.reports.lint import Finding
 from eastgate.reports.lint import lint as find
 from eastgate.reports.lint.report import (
@@ -48,8 +54,15 @@ _THRESHOLDS = {
 _MOST_NAMED = 12  # environments
 _EXIT = (
     "Exits with 0 if there is no finding of the severity of --fail-on or worse, 1 if there is, "
-    "2 if the manifests could not be read, or have policies of kinds that are not read."
+    "2 if manifests have errors, or policies of kinds that are not read; findings about the rest are shown all the "
+    "same. 3 if there is none, and a part could not be read."
 )
+# Findings that something is not there: it may be in a part that could not be read
+_ABSENCES = frozenset(
+    ["EG6001", "EG6002", "EG6003", "EG6004", "EG6005", "EG6007", "EG6060", "EG6091", "EG6135", "EG6136", "EG6140"]
+    + ["EG6116", "EG6124", "EG6218", "EG6301", "EG6302", "EG6307", "EG6315"]
+)
+_CLOSED = frozenset({"EG6040", "EG6041", "EG6046"})
 
 
 @click.command(epilog=_EXIT)
@@ -101,14 +114,15 @@ def lint(
     accepted = _read_baseline(baseline) if baseline is not None else None
     found = _find_all(sources, _Codes(chosen, dropped))
     merged = merge_findings({name: each.findings for name, each in found.items()})
-    is_unreadable = all(each.is_unreadable for each in found.values())
-    if write_baseline is not None and not is_unreadable:
+    if write_baseline is not None and not any(each.has_errors for each in found.values()):
         _write_baseline(write_baseline, merged)
         return
-    comparison = BaselineComparison.of(merged, accepted) if accepted is not None and not is_unreadable else None
+    comparison = BaselineComparison.of(merged, accepted) if accepted is not None else None
     excluded = sum(each.excluded for each in found.values())
     names = tuple(found) if len(found) > 1 else ()
-    shown = _Shown(merged, excluded, comparison, baseline, names, each=sources.verbose)
+    unbuilt = list(dict.fromkeys(part for each in found.values() for part in each.unbuilt))
+    beside = list({str(unread): unread for each in found.values() for unread in each.beside}.values())
+    shown = _Shown(merged, excluded, comparison, baseline, names, sources.verbose, unbuilt, beside)
     if output == "json" and len(found) > 1:
         emit_json({"environments": {name: shown.within(name, each).to_json() for name, each in found.items()}})
     else:
@@ -118,9 +132,11 @@ def lint(
 
 def _status(shown: _Shown, found: _Found, fail_on: str) -> int:
     """Return the exit status that the findings in one environment ask for."""
-    if found.is_unreadable or any(finding.code is UNREAD_POLICY for finding in shown.findings):
+    if found.has_errors or any(finding.code is UNREAD_POLICY for finding in shown.findings):
         return UNDECIDED
-    return 1 if any(finding.severity in _THRESHOLDS[fail_on] for finding in shown.new) else 0
+    if any(finding.severity in _THRESHOLDS[fail_on] for finding in shown.new):
+        return 1
+    return PARTIAL if any(part.can_decide for part in found.unbuilt) else 0
 
 
 # Finding
@@ -142,11 +158,16 @@ class _Codes:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The findings in one environment. `is_unreadable`: they are only about what cannot be read."""
+    """The findings in one environment. `has_errors`: some of its manifests cannot be read.
+
+    `unbuilt` are its parts that are left out, and `beside` those of them of which no finding tells.
+    """
 
     findings: list[Finding]
     excluded: int = 0
-    is_unreadable: bool = False
+    has_errors: bool = False
+    unbuilt: Sequence[LeftOut] = ()
+    beside: Sequence[Unread] = ()
 
 
 def _find_all(sources: Sources, codes: _Codes) -> dict[str, _Found]:
@@ -163,7 +184,7 @@ def _find_all(sources: Sources, codes: _Codes) -> dict[str, _Found]:
     Notes.of(answers).write()
     for name, answer in answers.items():
         told = [*each[0].told, *answer.failures]
-        known = found.get(name, _Found([], is_unreadable=True))
+        known = found.get(name, _Found([], has_errors=True))
         found[name] = replace(known, findings=[*known.findings, *map(Finding.of, told)])
     return {name: found[name] for name in answers}
 
@@ -174,10 +195,37 @@ def _find(sources: Sources, codes: _Codes) -> _Found:
     manifests = sources.manifests(settings)
     if sources.verbose:
         say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
-    if manifests.reporter.errors:
-        return _Found(_read_only(manifests), manifests.excluded, is_unreadable=True)
-    findings = find(Authority(manifests, settings, unread=sources.unread), manifests, sources.arguments(), ignores)
-    return _Found(list(filter(codes.fit, findings)), manifests.excluded)
+    errors = [Finding.of(error) for error in manifests.reporter.errors]
+    findings = find_in(manifests, sources, ignores)
+    shown = sorted([*errors, *filter(codes.fit, findings)], key=lambda finding: finding.sort_key)
+    beside = [unread for unread in manifests.unread.objects if unread.part is not None]
+    return _Found(shown, manifests.excluded, bool(errors), manifests.unbuilt, beside)
+
+
+def find_in(manifests: Manifests, sources: Sources, ignores: Sequence[LintIgnore]) -> list[Finding]:
+    """Return the findings about what could be read, other than its errors; none where nothing could be.
+
+    What a part that is left out may declare is not said to be missing, and what a policy with errors closes is not said
+    to be out of reach.
+    """
+    leave_out(manifests)
+    if manifests.stopping(strict=False):
+        return []
+    authority = Authority(manifests, strict=False, unread=sources.unread)
+    known = {finding.sort_key for finding in map(Finding.of, manifests.reporter.errors)}
+    incomplete = any(part.can_decide for part in manifests.unbuilt)
+    return [
+        finding
+        for finding in find(authority, manifests, sources.arguments(), ignores)
+        if finding.sort_key not in known
+        and not (incomplete and finding.code.id in _ABSENCES)
+        and not (finding.code.id in _CLOSED and _is_about_rejected(finding, authority))
+    ]
+
+
+def _is_about_rejected(finding: Finding, authority: Authority) -> bool:
+    """Return whether a finding is about workloads that a policy with errors closes."""
+    return bool(authority.rejected_at(name for name in finding.subjects if name in authority.world.workloads))
 
 
 # Baselines
@@ -236,16 +284,9 @@ def _prefixes(values: Sequence[str], option: str) -> tuple[str, ...]:
     return prefixes
 
 
-def _read_only(manifests: Manifests) -> list[Finding]:
-    """Return what is wrong with manifests that cannot be understood: they are not looked at further."""
-    return sorted(
-        (Finding.of(diagnostic) for diagnostic in manifests.reporter), key=lambda diagnostic: diagnostic.sort_key
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What is printed. `each`: no grouping."""
+    """What is printed. `each`: no grouping. `beside`: parts that could not be read, and of which no error tells."""
 
     findings: Sequence[Finding]
     excluded: int
@@ -253,6 +294,8 @@ class _Shown:
     baseline: str | None = None
     environments: tuple[str, ...] = ()
     each: bool = False
+    unbuilt: Sequence[LeftOut] = ()
+    beside: Sequence[Unread] = ()
 
     @property
     def new(self) -> Sequence[Finding]:
@@ -265,6 +308,8 @@ class _Shown:
             self,
             findings=_in_environment(self.findings, name),
             excluded=found.excluded,
+            unbuilt=found.unbuilt,
+            beside=found.beside,
             comparison=compared
             and replace(compared, new=_in_environment(compared.new, name), known=_in_environment(compared.known, name)),
         )
@@ -272,7 +317,9 @@ class _Shown:
     def to_json(self) -> dict[str, object]:
         compared = self.comparison
         counts = {} if compared is None else {"baseline": {"known": len(compared.known), "gone": compared.gone}}
-        return {**to_json(self.new), "excluded": self.excluded, **counts}
+        parts = [part.to_json() for part in self.unbuilt]
+        lost = {"complete": False, "leftOut": parts} if parts else {}
+        return {**to_json(self.new), "excluded": self.excluded, **counts, **lost}
 
 
 def _in_environment(findings: Sequence[Finding], name: str) -> tuple[Finding, ...]:
@@ -292,7 +339,9 @@ def _emit(shown: _Shown, output: str) -> None:
             groups = singly(shown.new) if shown.each else group_findings(shown.new)
             for group in groups:
                 say(group.first.render(also=group.also, where=group.where, color=colored()) + "\n")
-            say(counted(groups) + _linted(shown) + _known(shown) + left_out(shown.excluded))
+            note(list_left_out(shown.beside, None if shown.each else MOST_LISTED))
+            read = f" {FROM_WHAT_WAS_READ}" if shown.unbuilt else ""
+            say(counted(groups) + read + _linted(shown) + _known(shown) + left_out(shown.excluded))
 
 
 def _linted(shown: _Shown) -> str:

@@ -16,13 +16,14 @@ import click
 from eastgate.authority.authority import Authority
 from eastgate.authority.config import LintIgnore, read_config, read_ignores
 from eastgate.authority.environments import Deployment
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import DocumentSource, ManifestError, Manifests, read_documents, read_manifests
 from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli.output import Decorator, fail, say
 from eastgate.cli.progress import progress
-from eastgate.cluster.unread import Handling, describe_unread
+from eastgate.cluster.unread import Handling, describe_unread, list_left_out
 from eastgate.reading.manifests import Bounds, Kustomized, ReadResult
 from eastgate.settings import BAD_SETTING, Settings, SettingsError, Sidecars
 
@@ -185,10 +186,20 @@ class Sources:
             )
             for line in describe_unread(manifests.unread.objects):
                 say(printable(line), err=True)
+        return self.authority_on(manifests, keys)
+
+    def authority_on(self, manifests: Manifests, keys: KeySource | None = None) -> Authority:
+        """Build an authority on manifests without what cannot be read, or print what stops all answers and exit."""
+        if not self.strict:
+            leave_out(manifests)
         try:
-            return Authority(manifests, settings, keys, strict=self.strict, unread=self.unread)
-        except ManifestError:
-            fail(manifests.reporter)
+            authority = Authority(manifests, None, keys, strict=self.strict, unread=self.unread)
+        except ManifestError as error:
+            fail([*(each for each in manifests.reporter if not each.is_error), *error.diagnostics])
+        if self.verbose:
+            for line in list_left_out(manifests.unread.objects, None):
+                say(printable(line), err=True)
+        return authority
 
     def arguments(self, paths: Iterable[object] | None = None) -> tuple[str, ...]:
         """Return the arguments by which another command reads the same, so that a command in output can be pasted."""

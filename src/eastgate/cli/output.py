@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any, NoReturn, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
 import click
 
 from eastgate.basics.diagnostics import Diagnostic, Severity, render_all
-from eastgate.basics.diagnostics.printable import composed, json_text
+from eastgate.basics.diagnostics.printable import composed, json_text, printable
 from eastgate.basics.records import dataclass
+
+if TYPE_CHECKING:
+    from eastgate.cluster.unread import Unread
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Adds options to a command."""
 
 ALLOWED, DENIED, UNDECIDED, PARTIAL = 0, 1, 2, 3
+FROM_WHAT_WAS_READ = "(from what was read)"
+"""The first line of what is said while parts of the manifests are left out."""
 
 
 @dataclass(slots=True)
@@ -136,18 +141,30 @@ def warn(diagnostics: Iterable[Diagnostic]) -> None:
         say(render_all(shown, color=colored(sys.stderr)) + "\n", err=True)
 
 
-def fail(diagnostics: Iterable[Diagnostic]) -> NoReturn:
-    """Say what is wrong, in the form of `-o`, and exit with the status for “could not decide”."""
+def fail(diagnostics: Iterable[Diagnostic], left_out: Sequence[Unread] = ()) -> NoReturn:
+    """Say what is wrong, in the form of `-o`, and exit with the status for “could not decide”.
+
+    `left_out` are the parts of the manifests that could not be read, one of which may be what is missing.
+    """
     context = click.get_current_context(silent=True)
     output = context.params.get("output") if context is not None else None
     ordered = sorted(diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column) if d.span else ("", 0, 0))
     errors = sum(1 for d in ordered if d.is_error)
     if _answers:
         _answers[-1].failures = ordered
+    parts: list[dict[str, object]] = []
+    lines: list[str] = []
+    if left_out:
+        from eastgate.cluster.unread import list_left_out, parts_of  # most manifests can be read
+
+        parts, lines = [part.to_json() for part in parts_of(left_out)], [*list_left_out(left_out)]
     if output == "json":
-        emit_json({"verdict": None, "error": ordered[0].message, "diagnostics": [d.to_json() for d in ordered]})
+        found: dict[str, object] = {"diagnostics": [d.to_json() for d in ordered]}
+        emit_json({"verdict": None, "error": ordered[0].message, **found, **({"leftOut": parts} if parts else {})})
     else:
         if _answers:
+            for line in lines:
+                say(printable(line), err=True)
             sys.exit(UNDECIDED)
         if output == "sarif":
             from eastgate.dialects.linting import Finding  # most commands have no findings
@@ -155,5 +172,7 @@ def fail(diagnostics: Iterable[Diagnostic]) -> NoReturn:
 
             emit_json(sarif([Finding.of(diagnostic) for diagnostic in ordered], {}))
         warn(ordered)
+        for line in lines:
+            say(printable(line), err=True)
         say(f"{errors} error{'' if errors == 1 else 's'}: could not decide", err=True)
     sys.exit(UNDECIDED)

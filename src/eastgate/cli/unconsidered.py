@@ -10,7 +10,15 @@ from eastgate.authority.questions import NOT_DECLARED, QuestionError
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.options import Sources
 from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say, say_absent
-from eastgate.cluster.unread import Handling, Standing, Unconsidered, describe_unconsidered, standing
+from eastgate.cluster.unread import (
+    Handling,
+    Standing,
+    Unconsidered,
+    Unread,
+    describe_unconsidered,
+    list_left_out,
+    standing,
+)
 
 
 def status_of(decision: Decision, handling: Handling) -> int:
@@ -28,13 +36,21 @@ def note_absence(error: QuestionError, sources: Sources, authority: Authority) -
 
 def is_whole(sources: Sources, authority: Authority) -> bool:
     """Return whether everything was read: otherwise something that is not there may be in what was left out."""
-    found = any(each.can_decide for environment in sources.found for each in environment.left_out)
-    return not found and not any(getattr(each, "part", None) for each in authority.unread_objects.objects)
+    lost = [each.part for each in authority.unread_objects.objects if each.part is not None]
+    lost += [each for environment in sources.found for each in environment.left_out]
+    return not any(part.can_decide for part in lost)
 
 
 def tell(unconsidered: Unconsidered, handling: Handling) -> None:
     """Say what was not considered."""
     note(describe_unconsidered(unconsidered, handling))
+
+
+def say_left_out(objects: Iterable[Unread], *, err: bool = False) -> bool:
+    """List the parts that could not be read; return whether any of them may decide something."""
+    left_out = [unread for unread in objects if unread.part is not None]
+    note(list_left_out(left_out), err=err)
+    return any(unread.part is not None and unread.part.can_decide for unread in left_out)
 
 
 def note(lines: Iterable[str], *, err: bool = False) -> None:

@@ -228,7 +228,7 @@ def load(
     if helm is not None or values:
         from eastgate.reading.repository import RepositoryOptions
 
-        options = RepositoryOptions(None if helm is None else fspath(helm), tuple(map(fspath, values)))
+        options = RepositoryOptions(None if helm is None else fspath(helm), tuple(fspath(value) for value in values))
     _, manifests = read_only_environment(
         paths,
         settings or Settings(),

@@ -153,7 +153,11 @@ class ReadResult:
     """How many objects were passed over unread, since nothing of their kind is used."""
     twice: list[tuple[Document, Diagnostic]] = field(default_factory=list)
     """Objects that say something else than those of their names that were read before, and what was said of that."""
+    refused: list[Diagnostic] = field(default_factory=list)
+    """Errors in what was asked for, such as a path that does not exist: no answer does without it."""
+    torn: list[tuple[Document, Diagnostic]] = field(default_factory=list)
+    """Objects of which only the head could be read, and the error behind it. They are not among the documents."""
     unbuilt: list[LeftOut] = field(default_factory=list)
-    """The parts of environments that were not read."""
+    """The parts that are not read, other than those with an error in `reporter`."""
     seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)
     """The objects by group, kind, namespace and name."""

@@ -9,7 +9,7 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.codes import (
@@ -135,6 +135,8 @@ class Inputs:
     entries: list[Input] = field(default_factory=list)
     excluded: int = 0
     """How many files were left out by patterns."""
+    refused: list[Diagnostic] = field(default_factory=list)
+    """The errors in the paths themselves, and not in what is found below them."""
     unbuilt: list[LeftOut] = field(default_factory=list)
     """What the environments among the paths leave out."""
     _seen: set[_Identity | str] = field(default_factory=set)
@@ -142,7 +144,9 @@ class Inputs:
     _beside: list[str] = field(default_factory=list)  # files below kustomizations
 
     def add_all(self, paths: Iterable[str | os.PathLike[str]]) -> None:
-        """Add files, folders with all that is below them, and `-` for standard input."""
+        """Add files, folders with all that is below them, environments, and `-` for standard input."""
+        from eastgate.reading.repository.model import Environment  # which is made of what this module reads
+
         for path in paths:
             name = os.fspath(path)
             if name == STDIN:
@@ -187,18 +191,26 @@ class Inputs:
             self._add(Input(name, namespace=namespace), (status.st_dev, status.st_ino))
 
     def _add_path(self, name: str) -> None:
+        before = len(self.reporter.diagnostics)
+        if not self._open_path(name):
+            self.refused += self.reporter.diagnostics[before:]
+
+    def _open_path(self, name: str) -> bool:
+        """Add a path; return whether it is a folder, in which anything may be wrong."""
         try:
             inside = self.bounds.hold(name)
             status = os.stat(name) if inside else None
         except (OSError, ValueError) as error:
             report_unreadable(self.reporter, name, error)
-            return
+            return False
         if status is None:
             report_way_out(self.reporter, name)
         elif stat.S_ISDIR(status.st_mode):
             self._add_folder(name)
+            return True
         elif is_readable(name, status, self.reporter):
             self._add_file(name, (status.st_dev, status.st_ino))
+        return False
 
     def _add_file(self, name: str, identity: _Identity) -> None:
         folder, base = os.path.split(name)
@@ -241,6 +253,7 @@ class Inputs:
         if kustomization is None:
             help_ = f"manifests as they are: -f {printable(folder)}" if os.path.exists(folder) else None
             self.reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` has no kustomization in it", help=help_)
+            self.refused.append(self.reporter.diagnostics[-1])
         else:
             self._add(Input(folder, explicit=True, kustomized=True), os.path.realpath(folder))
 

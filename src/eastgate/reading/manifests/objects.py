@@ -31,8 +31,9 @@ Positioned = Callable[[str, str], bool]
 Matters = Callable[[str, str], bool]
 """Whether objects of an `apiVersion` and a `kind`, of which either may be unknown (empty), can change an answer."""
 
-Same = Callable[[Document, Document], bool]
-"""Whether two documents of one object say the same, as far as anybody asks."""
+Differ = Callable[[Document, Document], str | None]
+"""The fields in which two documents of one object differ, empty where they are unknown; None where they say the same,
+as far as anybody asks."""
 
 _NOT_MANIFESTS = regex(r"(?:kustomization|Chart|values[^/]*|eastgate)\.ya?ml|Kustomization")
 _KUSTOMIZE = "kustomize.config.k8s.io/"
@@ -44,9 +45,9 @@ def everything(api_version: str, kind: str) -> bool:  # noqa: ARG001 - the signa
     return True
 
 
-def never_same(first: Document, second: Document) -> bool:  # noqa: ARG001 - the signature of `Same`
+def always_differ(first: Document, second: Document) -> str | None:  # noqa: ARG001 - the signature of `Differ`
     """Accept no object as written twice."""
-    return False
+    return ""
 
 
 class Collector:
@@ -57,7 +58,7 @@ class Collector:
         reading: ReadResult,
         positioned: Positioned,
         matters: Matters = everything,
-        same: Same = never_same,
+        differ: Differ = always_differ,
         *,
         takes: Matters | None = None,
         skim: bool = False,
@@ -67,7 +68,7 @@ class Collector:
         self._positioned = positioned
         self._matters = matters
         self.takes = takes or matters
-        self._is_same = same
+        self._differ = differ
         self.namespace = namespace
         self._named_by_us = 0
         self.skims = skim
@@ -214,16 +215,19 @@ class Collector:
         first = self._reading.seen.setdefault(identity, document)
         if first is document:
             self._reading.documents.append(document)
-        elif self.takes(head_of.api_version, head_of.kind) and not self._is_same(first, document):
-            self._report_twice(first, document)
+        elif self.takes(head_of.api_version, head_of.kind):
+            fields = self._differ(first, document)
+            if fields is not None:
+                self._report_twice(first, document, fields)
 
-    def _report_twice(self, first: Document, second: Document) -> None:
+    def _report_twice(self, first: Document, second: Document, fields: str) -> None:
         where = f"{second.namespace}/{second.name}" if second.namespace else second.name
         name_span = second.locate("metadata", "name")
         help_ = f"the first one is at {first.span}; keep one of them"
         if first.span.file != name_span.file and "<kustomize build " in first.span.file + name_span.file:
             help_ = f"the first one is in {first.span.file}; choose what to render with -k"
         message = f"{shown(second.kind)} `{shown(where)}` is written twice"
+        message += f", with different {shown(fields)}" if fields else ""
         self._reading.reporter.report(DUPLICATE_OBJECT, message, name_span, help=help_)
         self._reading.twice.append((second, self._reading.reporter.diagnostics[-1]))
 

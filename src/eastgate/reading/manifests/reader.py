@@ -22,7 +22,7 @@ from eastgate.reading.manifests.heads import hides_types, hint, may_be_manifest,
 from eastgate.reading.manifests.inputs import Input, Inputs
 from eastgate.reading.manifests.kustomizations import parts, report_missing
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.objects import Collector, Matters, Positioned, Same, everything, never_same
+from eastgate.reading.manifests.objects import Collector, Differ, Matters, Positioned, always_differ, everything
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
 from eastgate.reading.manifests.text import DecodedText, decode
 from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
@@ -40,7 +40,7 @@ def read(
     positioned: Positioned,
     matters: Matters = everything,
     takes: Matters | None = None,
-    same: Same = never_same,
+    differ: Differ = always_differ,
     skim: bool = False,
     namespace: str = "default",
     stdin: BinaryIO | None = None,
@@ -54,7 +54,7 @@ def read(
     `positioned(api_version, kind)` says of which objects the content is wanted with positions; `matters` which of them
     can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not read,
     unless it `takes` them.
-    `same(first, second)` says whether two documents of one object say the same. `namespace` is that of objects which do
+    `differ(first, second)` says in which fields two documents of one object differ. `namespace` is that of objects which do
     not say theirs. `on_file(done, total)` is called after each file.
     """
     reading = ReadResult()
@@ -62,9 +62,9 @@ def read(
     limits = bounds or Bounds.of(given)
     inputs = Inputs(reading.reporter, limits)
     inputs.add_all(given)
-    reading.excluded = inputs.excluded
+    reading.excluded, reading.refused = inputs.excluded, inputs.refused
     reading.unbuilt += inputs.unbuilt
-    collector = Collector(reading, positioned, matters, same, takes=takes, skim=skim, namespace=namespace)
+    collector = Collector(reading, positioned, matters, differ, takes=takes, skim=skim, namespace=namespace)
     rendering = _Rendering(inputs.entries, reading.reporter, follow=limits.folders is None)
     with no_collection(), _builds(inputs.entries, limits) as builds:
         for done, entry in enumerate(inputs.entries, 1):
@@ -74,7 +74,7 @@ def read(
                 if builds is not None and entry.part is not None:
                     _collect_built(builds.result(entry.part), collector, reading)
                 else:
-                    _collect_input(entry, rendering, stdin, collector, reading.reporter)
+                    _collect_input(entry, rendering, stdin, collector, reading)
             except Exception as error:
                 error.add_note(f"while reading {_shown(entry)}")
                 raise
@@ -84,15 +84,20 @@ def read(
 
 
 def _collect_input(
-    entry: Input, rendering: _Rendering, stdin: BinaryIO | None, collector: Collector, reporter: Reporter
+    entry: Input, rendering: _Rendering, stdin: BinaryIO | None, collector: Collector, reading: ReadResult
 ) -> None:
+    reporter = reading.reporter
+    found = len(reporter.diagnostics)
     content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reporter)
     if content is None:
+        if entry.explicit and not entry.kustomized:
+            reading.refused += reporter.diagnostics[found:]
         return
     before = collector.roots + len(reporter.diagnostics)
     _collect(_shown(entry), content, collector, reporter)
     if entry.explicit and collector.roots + len(reporter.diagnostics) == before:
         _report_empty(entry, reporter)
+        reading.refused.append(reporter.diagnostics[-1])
 
 
 def _collect_built(built: Built, collector: Collector, reading: ReadResult) -> None:

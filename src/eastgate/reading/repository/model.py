@@ -86,6 +86,13 @@ class LeftOut:
     why: str
     can_decide: bool = True
 
+    def __str__(self) -> str:
+        return f"{self.what}{f' ({self.where})' if self.where else ''}: {self.why}"
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain data: an entry of `leftOut`."""
+        return {"what": self.what, "where": self.where, "why": self.why, "canDecide": self.can_decide}
+
 
 @dataclass(frozen=True, slots=True)
 class RepositoryOptions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from eastgate.basics.diagnostics.printable import printable
-from eastgate.reading.repository import ChartRender, Environment, Files, KustomizeBuild, LeftOut, Part
+from eastgate.reading.repository import ChartRender, Environment, Files, KustomizeBuild, Part
 from eastgate.reports.columns import Grid
 
 _HEADERS = ("NAME", "KIND", "ENTRY", "PARTS", "NAMESPACE", "LEFT OUT")
@@ -28,25 +28,15 @@ def environments_to_json(environments: Sequence[Environment]) -> list[dict[str, 
             "entry": environment.entry,
             "namespace": environment.namespace,
             "parts": [_part_to_json(part) for part in environment.parts],
-            "leftOut": [left_out_to_json(each) for each in environment.left_out],
+            "leftOut": [each.to_json() for each in environment.left_out],
         }
         for environment in environments
     ]
 
 
-def left_out_to_json(left_out: LeftOut) -> dict[str, object]:
-    """Return what is left out as plain data."""
-    return {
-        "what": left_out.what,
-        "where": left_out.where,
-        "why": left_out.why,
-        "canDecide": left_out.can_decide,
-    }
-
-
 def _row(environment: Environment, *, wide: bool) -> tuple[tuple[str, ...], ...]:
     parts = [_describe(part) for part in environment.parts] if wide else [_count(environment.parts)]
-    left_out = [f"{each.what} ({each.where}): {each.why}" for each in environment.left_out]
+    left_out = list(map(str, environment.left_out))
     if not wide:
         left_out = [str(len(left_out))] if left_out else []
     cells = ([environment.name], [environment.kind.value], [environment.entry], parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
 from eastgate.authority.environments import Deployment, chosen, deployments
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.questions import QuestionError
-from eastgate.authority.reading import ManifestError, Manifests, read_documents, read_manifests, sort_documents
+from eastgate.authority.reading import ManifestError, Manifests, read_documents, read_manifests, sort_reading
 from eastgate.authority.spelling import KnownNames
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import Span
@@ -115,11 +116,10 @@ def run_tables(
         run.results.extend(_rejections(table, manifests))
         if problem := _why_unusable(table, manifests, run):
             run.results.append(Result(table, "its manifests can be read", table.span, problem))
+        if not strict:
+            leave_out(manifests)
         if (problem and strict) or manifests.strays:
-            why = problem or _errors_text(manifests.strays)
-            run.results.extend(Result(table, case.name, case.span, why, case.cites) for case in table.cases)
-            if table.statement is not None:
-                run.results.append(_stated(table, table.statement, why))
+            run.results.extend(_unanswered(table, problem or _errors_text(manifests.strays)))
             continue
         if not table.cases and table.statement is None:
             continue
@@ -136,6 +136,13 @@ def run_tables(
             run.results.append(_prove(table, table.statement, authority, run, strict=strict))
         _run_cases(table, authority, run, strict=strict, on_case=on_result)
     return run
+
+
+def _unanswered(table: Table, why: str) -> Iterator[Result]:
+    """Yield the results of a table without answers."""
+    yield from (Result(table, case.name, case.span, why, case.cites) for case in table.cases)
+    if table.statement is not None:
+        yield _stated(table, table.statement, why)
 
 
 class _Repositories:
@@ -207,7 +214,7 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
         return shared[key]
     files = read_documents(table.manifests, table.settings, bounds=table.bounds)
     reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)
-    return sort_documents(reading.documents, table.settings, reading.reporter, reading.twice)
+    return sort_reading(reading, table.settings)
 
 
 def _keys(table: Table) -> KnownKeys | None:
@@ -229,7 +236,8 @@ def _why_unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
     }
     surprising = [error for error in manifests.reporter.errors if id(error) not in allowed]
     if not surprising:
-        return None
+        lost = [part for part in manifests.unbuilt if part.can_decide and not manifests.reporter.errors]
+        return f"a part of its manifests is left out: {lost[0]}" if lost else None
     run.diagnostics.extend(error for error in surprising if error not in run.diagnostics)
     return _errors_text(surprising)
 
