@@ -162,7 +162,7 @@ def _whole(path: Path, found: dict[Path, list[Environment]]) -> Path:
     from eastgate.reading.repository import EntryKind
 
     only = environments[0]
-    return path if only.kind in (EntryKind.FOLDER, EntryKind.KUSTOMIZATION) and not only.left_out else only
+    return path if only.kind is EntryKind.FOLDER and not only.left_out else only
 
 
 def _matching(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
