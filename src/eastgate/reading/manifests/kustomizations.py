@@ -77,7 +77,11 @@ def kustomization_in(folder: str) -> Kustomization | None:
     if name is None:
         return None
     nodes = read_nodes(os.path.join(folder, name)).nodes
-    value = nodes[0].plain() if nodes else None
+    return kustomization_of(folder, name, nodes[0].plain() if nodes else None)
+
+
+def kustomization_of(folder: str, name: str, value: Plain) -> Kustomization | None:
+    """Return the kustomization of a folder, given its content; None where it is a manifest of some other API."""
     if not isinstance(value, dict):
         return Kustomization(folder, name)  # whoever renders it says what is wrong with it
     api_version, kind = value.get("apiVersion"), value.get("kind")

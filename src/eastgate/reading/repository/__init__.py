@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eastgate.reading.repository.finding import find_environments
 from eastgate.reading.repository.model import (
     ChartRender,
     EntryKind,
@@ -12,5 +13,18 @@ from eastgate.reading.repository.model import (
     Part,
     RepositoryOptions,
 )
+from eastgate.reading.repository.variables import may_substitute, substitute
 
-__all__ = ["ChartRender", "EntryKind", "Environment", "Files", "KustomizeBuild", "LeftOut", "Part", "RepositoryOptions"]
+__all__ = [
+    "ChartRender",
+    "EntryKind",
+    "Environment",
+    "Files",
+    "KustomizeBuild",
+    "LeftOut",
+    "Part",
+    "RepositoryOptions",
+    "find_environments",
+    "may_substitute",
+    "substitute",
+]

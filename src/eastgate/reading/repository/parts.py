@@ -1,0 +1,133 @@
+"""The parts that a folder of the repository gives to an environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Final
+
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests.node import Plain
+from eastgate.reading.repository.contents import Contents
+from eastgate.reading.repository.declarations import ManifestFile
+from eastgate.reading.repository.model import ChartRender, Files, KustomizeBuild, LeftOut, Part
+from eastgate.reading.repository.tree import Folder, Tree
+from eastgate.reading.repository.variables import NO_VARIABLES, Variables
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a tool changes in all that it takes from one folder."""
+
+    namespace: str | None = None
+    overlay: Mapping[str, Plain] = field(default_factory=dict)
+    variables: Variables = NO_VARIABLES
+    default_namespace: str | None = None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Return whether the objects stay as they are written."""
+        return not self.namespace and not self.overlay and not self.variables.is_used
+
+    def build(self, folder: str, resources: tuple[str, ...] = ()) -> KustomizeBuild:
+        """Return the build of a folder with these changes."""
+        return KustomizeBuild(
+            folder,
+            self.namespace,
+            self.variables.values,
+            self.variables.is_used,
+            self.overlay,
+            self.default_namespace,
+            resources,
+            self.variables.hidden,
+        )
+
+
+UNCHANGED: Final = Changes()
+
+
+@dataclass(slots=True, eq=False)
+class Draft:
+    """An environment in the making: its parts so far, and what it has used up."""
+
+    parts: list[Part] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    files: set[str] = field(default_factory=set)
+    """The real paths of the files that are read or built, and are no environments of their own."""
+    folders: set[str] = field(default_factory=set)
+    """The real paths of the folders that are."""
+
+    def leave_out(self, what: str, where: str, why: str) -> None:
+        """Note what is not read, once."""
+        gap = LeftOut(what, where, why)
+        if gap not in self.left_out:
+            self.left_out.append(gap)
+
+    def add(self, part: Part) -> None:
+        """Add a part, once."""
+        if part not in self.parts:
+            self.parts.append(part)
+
+    def add_contents(self, folder: Folder, contents: Contents, changes: Changes = UNCHANGED) -> None:
+        """Add what a tool takes from a folder, as it is changed on the way."""
+        self.files |= contents.files
+        self.folders |= contents.folders | {folder.real}
+        for path in dict.fromkeys(contents.unread):
+            what = f"the patches of `{path}`"
+            self.leave_out(what, path, "a patch cannot be read, which may change what a Helm chart deploys")
+        files = tuple(file.path for file in contents.plain)
+        if folder.kustomization is not None:
+            self.add(changes.build(folder.path))
+        elif changes.is_nothing:
+            if files:
+                self.add(Files(files, changes.default_namespace))
+            for kustomization in contents.kustomizations:
+                self.add(changes.build(kustomization.path))
+        elif files or contents.kustomizations:
+            kustomizations = tuple(kustomization.path for kustomization in contents.kustomizations)
+            self.add(changes.build(folder.path, files + kustomizations))
+
+    def add_files(self, files: list[ManifestFile], default_namespace: str | None = None) -> None:
+        """Add manifests that are read as they are."""
+        self.files.update(file.real for file in files)
+        paths = tuple(file.path for file in files if file.may_have_objects)
+        if paths:
+            self.add(Files(paths, default_namespace))
+
+    def add_chart(self, folder: Folder, render: ChartRender) -> None:
+        """Add a chart to render."""
+        self.folders.add(folder.real)
+        self.add(render)
+
+
+def inside(tree: Tree, path: str, near: str = "") -> str | None:
+    """Return a path of the repository as seen from here; None if it is not there, or leads out.
+
+    The path is relative to the root of the repository. A part of a repository may stand alone in a folder, so the
+    folders from the one that was named down to that of `near`, the file with the path, are tried, too.
+    """
+    if "\0" in path or path.startswith("~"):
+        return None
+    relative = os.path.normpath(path.lstrip("/") or os.curdir)
+    if relative.split(os.sep)[0] == os.pardir:
+        return None
+    for base in dict.fromkeys((tree.base, tree.path, *_between(tree.path, near))):
+        candidate = os.path.normpath(os.path.join(base, relative))
+        if os.path.lexists(candidate) and tree.may_read(candidate):
+            return candidate
+    return None
+
+
+def _between(root: str, file: str) -> list[str]:
+    """Return the folders from a root down to that of a file, without the root."""
+    relative = os.path.relpath(os.path.dirname(file), root) if file else os.curdir
+    if relative.startswith(os.pardir) or relative == os.curdir:
+        return []
+    steps = relative.split(os.sep)
+    return [os.path.join(root, *steps[: length + 1]) for length in range(len(steps))]
+
+
+def leads_out(path: str) -> bool:
+    """Return whether a path of a repository leads out of it."""
+    return os.path.normpath(path.lstrip("/") or os.curdir).split(os.sep)[0] == os.pardir
