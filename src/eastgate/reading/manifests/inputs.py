@@ -144,9 +144,7 @@ class Inputs:
     _beside: list[str] = field(default_factory=list)  # files below kustomizations
 
     def add_all(self, paths: Iterable[str | os.PathLike[str]]) -> None:
-        """Add files, folders with all that is below them, environments, and `-` for standard input."""
-        from eastgate.reading.repository.model import Environment  # which is made of what this module reads
-
+        """Add files, folders with all that is below them, and `-` for standard input."""
         for path in paths:
             name = os.fspath(path)
             if name == STDIN:

@@ -23,6 +23,7 @@ from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import KUSTOMIZE_FAILED
 
 _KUBECTL_LOG = regex(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
+_KUBECTL_BLOCK = regex(r"(?ms)^[A-Z]\d{4} [^\n]* err=<\n(.*?)^ >$")
 _SECONDS = 120
 _MOST_BYTES = 256 * 1024 * 1024
 _MOST_MEMORY = 4 * 1024 * 1024 * 1024
@@ -144,9 +145,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reason(stderr: bytes) -> str:
-    lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-    wanted = next(
-        (line for line in lines if line.lower().startswith("error")), lines[-1] if lines else "no reason given"
-    )
-    wanted = _KUBECTL_LOG.sub(r"\1", wanted)
+    text = stderr.decode("utf-8", "replace")
+    if block := _KUBECTL_BLOCK.search(text):
+        wanted = " ".join(block[1].split())
+    else:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        last = lines[-1] if lines else "no reason given"
+        wanted = _KUBECTL_LOG.sub(r"\1", next((line for line in lines if line.lower().startswith("error")), last))
     return printable(wanted.removeprefix("Error:").removeprefix("error:").strip()[:_LONGEST_REASON])

@@ -31,12 +31,12 @@ def find_environments(
     paths: Iterable[str | os.PathLike[str]],
     bounds: Bounds,
     reporter: Reporter,
-    options: RepositoryOptions,  # noqa: ARG001
+    options: RepositoryOptions,
 ) -> list[Environment]:
     """Return the environments of the folders among paths, those of one folder with different names.
 
     A folder with one environment is read as it is, and says itself what is wrong with it. If it has several, unreadable
-    folders and links that lead out are reported here. The options are for those who render charts.
+    folders and links that lead out are reported here. The options are for those who build them.
     """
     found: list[Environment] = []
     for path in paths:
@@ -47,7 +47,7 @@ def find_environments(
             continue
         findings = Reporter()
         tree = Tree(os.path.normpath(name), bounds, findings)
-        here = _named(name, tree, list(_entries(tree)))
+        here = _named(name, tree, list(_entries(tree)), options)
         found += here
         if len(here) > 1:
             reporter.diagnostics.extend(findings)
@@ -66,7 +66,7 @@ class _Entry:
     namespace: str | None = None
 
 
-def _named(root: str, tree: Tree, found: Sequence[_Entry]) -> list[Environment]:
+def _named(root: str, tree: Tree, found: Sequence[_Entry], options: RepositoryOptions) -> list[Environment]:
     places = [(os.path.relpath(each.folder or os.curdir, tree.path), each.given) for each in found]
     return [
         Environment(
@@ -77,6 +77,7 @@ def _named(root: str, tree: Tree, found: Sequence[_Entry]) -> list[Environment]:
             tuple(each.draft.parts),
             each.namespace,
             tuple(each.draft.left_out),
+            options,
         )
         for name, each in zip(names(places), found, strict=True)
     ]

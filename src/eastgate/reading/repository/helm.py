@@ -19,11 +19,11 @@ from eastgate.reading.manifests.files import ANYWHERE, around
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.manifests.yaml.parser import chunks
+from eastgate.reading.repository.closure import Closure, TooMuchError
 from eastgate.reading.repository.dependencies import Dependencies, mapping_of
 from eastgate.reading.repository.model import ChartRender, RepositoryOptions
 from eastgate.reading.repository.origins import BuiltDocument, BuiltText, WrittenFile
 from eastgate.reading.repository.running import Built, Workshop, in_copy
-from eastgate.reading.repository.trees import TooMuchError, Tree
 
 CHART = "Chart.yaml"
 NO_HELM = "there is no helm program; give one with --helm PATH"
@@ -84,8 +84,8 @@ class Release:
         self._root = os.path.realpath(part.folder)
         follow = workshop.bounds.folders is None
         near = around(os.path.join(self._root, CHART))
-        self._tree = Tree((ANYWHERE,) if follow else (near, workshop.bounds), workshop.files)
-        self._dependencies = Dependencies(self._tree, built)
+        self._closure = Closure((ANYWHERE,) if follow else (near, workshop.bounds), workshop.files)
+        self._dependencies = Dependencies(self._closure, built)
         self._where = os.path.join(part.folder, CHART)
 
     def leave_out(self, why: str) -> None:
@@ -96,7 +96,7 @@ class Release:
         """Return the files that it is rendered from."""
         with contextlib.suppress(TooMuchError):
             self._collect()
-        return [file.name for file in self._tree.files.values()]
+        return [file.name for file in self._closure.files.values()]
 
     def text(self) -> BuiltText | None:
         """Return the manifests of the release; None, and what is left out, if there are none."""
@@ -135,18 +135,18 @@ class Release:
         """Return the name of a template as users know it, and its file if it is one."""
         inner = source.partition("/")[2]
         real = self._dependencies.real_path(self._root, inner)
-        file = self._tree.files.get(real) if real is not None else None
+        file = self._closure.files.get(real) if real is not None else None
         return file.name if file is not None else os.path.join(self._part.folder, inner), file
 
     def _collect(self) -> bool:
-        if not self._tree.holds(self._root):
+        if not self._closure.holds(self._root):
             self.leave_out("it leads out of what is read; read it all the same with --follow")
             return False
         if not os.path.isfile(os.path.join(self._root, CHART)):
             self.leave_out("there is no chart in it")
             return False
-        self._tree.folders.add(self._root)
-        outside = self._tree.add_folder(self._root, self._part.folder)
+        self._closure.folders.add(self._root)
+        outside = self._closure.add_folder(self._root, self._part.folder)
         for path in outside:
             self._built.leave_out(f"`{printable(path)}`", path, "it leads out of what is read")
         self._dependencies.settle(self._root, list(self._values()))
@@ -154,7 +154,7 @@ class Release:
 
     def _values(self) -> Iterator[Mapping[str, Plain]]:
         """Put the values into the copy, in order of precedence; yield them."""
-        default = self._tree.files.get(os.path.join(self._root, "values.yaml"))
+        default = self._closure.files.get(os.path.join(self._root, "values.yaml"))
         yield mapping_of(default)
         last = self._options.helm_values
         order: list[str | Mapping[str, Plain]] = [*self._part.value_files, *self._part.values, *last]
@@ -168,12 +168,12 @@ class Release:
             else:
                 content = json.dumps(given).encode()
                 yield given
-            self._tree.replaced[os.path.join(self._root, f"{_VALUES}-{number}.yaml")] = content
+            self._closure.replaced[os.path.join(self._root, f"{_VALUES}-{number}.yaml")] = content
 
     def _file(self, path: str, *, is_given: bool) -> WrittenFile | None:
         """Return a file with values. One that a user names may be anywhere."""
         files = self._workshop.files
-        file = files.get(os.path.realpath(path), path) if is_given else self._tree.add_file(path, path)
+        file = files.get(os.path.realpath(path), path) if is_given else self._closure.add_file(path, path)
         if file is None:
             chart = printable(self._part.folder)
             why = "there is no such file" if not os.path.lexists(path) else "it cannot be read, or leads out"
@@ -181,17 +181,17 @@ class Release:
         return file
 
     def _run(self, helm: str) -> ProgramOutput:
-        tree, namespace = self._tree, self._part.namespace or "default"
-        values = sorted(path for path in tree.replaced if os.path.basename(path).startswith(_VALUES))
+        closure, namespace = self._closure, self._part.namespace or "default"
+        values = sorted(path for path in closure.replaced if os.path.basename(path).startswith(_VALUES))
         values.sort(key=lambda path: int(path.rpartition("-")[2].removesuffix(".yaml")))
-        words = [self._part.release, in_copy(self._root, tree), f"--namespace={namespace}", *_FLAGS]
+        words = [self._part.release, in_copy(self._root, closure), f"--namespace={namespace}", *_FLAGS]
         for path in values:
-            words += ["--values", in_copy(path, tree)]
-        return self._workshop.output(tree, [helm, "template"], words, _FOLDERS)
+            words += ["--values", in_copy(path, closure)]
+        return self._workshop.output(closure, [helm, "template"], words, _FOLDERS)
 
     def _definitions(self) -> Iterator[_Rendered]:
         """Yield what is in `crds/`, which are plain manifests."""
-        for path, file in sorted(self._tree.files.items()):
+        for path, file in sorted(self._closure.files.items()):
             inner = os.path.relpath(path, self._root)
             if inner.startswith(f"crds{os.sep}") and inner.endswith((".yaml", ".yml")):
                 yield _Rendered(f"---\n{file.content.decode('utf-8', 'replace').rstrip()}\n", f"chart/{inner}")

@@ -20,12 +20,12 @@ from eastgate.reading.manifests.kustomizations import FILES, GROUP, PARTS, REMOT
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.repository.charts import InflatedChart, inflate
+from eastgate.reading.repository.closure import Closure, TooMuchError
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
 from eastgate.reading.repository.origins import WrittenFile
 from eastgate.reading.repository.patches import patch_files, tolerant
 from eastgate.reading.repository.running import Built, Workshop, in_copy
-from eastgate.reading.repository.trees import TooMuchError, Tree
 
 _MOST_FOLDERS = 1000
 _WITH_FILES = ("generators", "transformers", "validators")  # of plugins, whose fields name files too
@@ -79,7 +79,7 @@ def build_kustomization(part: KustomizeBuild, workshop: Workshop) -> Built:
         return built
     content = output.content.decode("utf-8", "replace")
     name = f"<kustomize build {part.folder}>"
-    built.text = built_text(name, content, Origins(build.tree, build.root, build.patches, build.inflated), part)
+    built.text = built_text(name, content, Origins(build.closure, build.root, build.patches, build.inflated), part)
     return built
 
 
@@ -88,7 +88,7 @@ def files_of_kustomization(part: KustomizeBuild, workshop: Workshop) -> list[str
     build = _Build(part, workshop, Built())
     with contextlib.suppress(TooMuchError):
         build.collect()
-    return [*(file.name for file in build.tree.files.values()), *build.charts]
+    return [*(file.name for file in build.closure.files.values()), *build.charts]
 
 
 class _Build:
@@ -105,14 +105,14 @@ class _Build:
         self.root = os.path.realpath(part.folder)
         around_it = around(os.path.join(self.root, FILES[0]))
         follow = workshop.bounds.folders is None
-        self.tree = Tree((ANYWHERE,) if follow else (around_it, workshop.bounds), workshop.files)
+        self.closure = Closure((ANYWHERE,) if follow else (around_it, workshop.bounds), workshop.files)
         self.inflated: dict[str, InflatedChart] = {}
         self.charts: list[str] = []
         self.where = part.folder
 
     def collect(self) -> bool:
         """Collect the files; False, and a part that is left out, if there is no kustomization."""
-        if not self.tree.holds(self.root):
+        if not self.closure.holds(self.root):
             why = "it leads out of what is read; read it all the same with --follow"
             self._built.leave_out(f"kustomization `{printable(self._part.folder)}`", self._part.folder, why)
             return False
@@ -131,22 +131,22 @@ class _Build:
 
     def run(self, command: tuple[str, ...]) -> ProgramOutput:
         """Run the program, or take what it wrote from the cache."""
-        root = self.tree.root()
+        root = self.closure.root()
         climbs = any(os.path.commonpath([root, path]) != root for path in self._absent)
         flags = [] if self._is_strict or climbs else [_ANY_FOLDER]
-        return self._workshop.output(self.tree, command, [*flags, "--", in_copy(self.root, self.tree)])
+        return self._workshop.output(self.closure, command, [*flags, "--", in_copy(self.root, self.closure)])
 
     def _has_file(self, folder: str) -> bool:
-        return any(os.path.join(folder, name) in self.tree.files for name in FILES)
+        return any(os.path.join(folder, name) in self.closure.files for name in FILES)
 
     def _collect_all(self, waiting: list[tuple[str, str]]) -> None:
         while waiting:
             shown, path = waiting.pop()
-            real = self.tree.resolve(path)
-            if real is None or real in self.tree.folders:
+            real = self.closure.resolve(path)
+            if real is None or real in self.closure.folders:
                 continue
-            self.tree.folders.add(real)
-            if len(self.tree.folders) > _MOST_FOLDERS:
+            self.closure.folders.add(real)
+            if len(self.closure.folders) > _MOST_FOLDERS:
                 raise TooMuchError
             folder = self._read(shown, real)
             if folder is not None:
@@ -158,7 +158,7 @@ class _Build:
         found: list[tuple[str, WrittenFile]] = []
         for name in FILES:
             path = os.path.join(real, name)
-            file = self.tree.add_file(path, os.path.normpath(os.path.join(shown, name)))
+            file = self.closure.add_file(path, os.path.normpath(os.path.join(shown, name)))
             if file is not None:
                 found.append((os.path.realpath(path), file))
         if len(found) != 1 or len(found[0][1].nodes) != 1:
@@ -178,7 +178,7 @@ class _Build:
         words = set(words_of(folder.value))
         for name in _WITH_FILES:
             for entry in _strings(folder.value.get(name)):
-                file = self.tree.files.get(os.path.realpath(os.path.join(folder.path, entry)))
+                file = self.closure.files.get(os.path.realpath(os.path.join(folder.path, entry)))
                 for node in file.nodes if file is not None else ():
                     words.update(words_of(node.plain()))
         for word in sorted(words | {word.partition("=")[2] for word in words}):
@@ -196,7 +196,7 @@ class _Build:
             self._absent.append(os.path.normpath(path))
         elif os.path.isfile(path):
             shown = os.path.normpath(os.path.join(folder.shown, word))
-            if self.tree.add_file(path, shown) is None:
+            if self.closure.add_file(path, shown) is None:
                 self._is_strict = True
 
     def _collect_parts(self, folder: _Folder) -> list[tuple[str, str]]:
@@ -223,7 +223,7 @@ class _Build:
                     waiting.append((shown, path))
                     folder.inner.append(os.path.realpath(path))
                 elif os.path.isfile(path):
-                    self.tree.add_file(path, shown)
+                    self.closure.add_file(path, shown)
             folder.value[name] = kept
         return waiting
 
@@ -233,7 +233,7 @@ class _Build:
             return "it would have to be fetched" if REMOTE.search(entry) else "there is no such file or folder"
         if os.path.isabs(entry):
             return "it is an absolute path"
-        if not self.tree.holds(path):
+        if not self.closure.holds(path):
             return "it leads out of what is read; read it all the same with --follow"
         if os.path.isdir(path) and not any(os.path.exists(os.path.join(path, name)) for name in FILES):
             return "it is a folder without a kustomization"
@@ -260,7 +260,7 @@ class _Build:
             folder.value["resources"] = names
             for source, content in chart.files.items():
                 path = os.path.join(place, source)
-                self.tree.replaced[path] = content
+                self.closure.replaced[path] = content
                 self.inflated[path] = chart
                 names.append(os.path.relpath(path, folder.path))
 
@@ -273,7 +273,7 @@ class _Build:
         for path in self._part.resources:
             if os.path.isdir(path):
                 waiting.append((path, path))
-            elif self.tree.add_file(path, path) is None:
+            elif self.closure.add_file(path, path) is None:
                 self._built.leave_out(f"`{printable(path)}`", path, "it cannot be read, or leads out of what is read")
                 continue
             names.append(os.path.relpath(os.path.realpath(path), self.root))
@@ -307,7 +307,7 @@ class _Build:
             file
             for folder in self._folders.values()
             for name in patch_files(folder.value)
-            if (file := self.tree.files.get(os.path.realpath(os.path.join(folder.path, name)))) is not None
+            if (file := self.closure.files.get(os.path.realpath(os.path.join(folder.path, name)))) is not None
         )
         top = self._folders[self.root]
         lacking = {path for path, folder in self._folders.items() if folder.lacks}
@@ -320,10 +320,10 @@ class _Build:
         top.value["buildMetadata"] = _ORIGINS
         for folder in self._folders.values():
             if folder is top or folder.path in lacking or folder.value != _plain(folder.node):
-                self.tree.replaced[folder.file_path] = json.dumps(folder.value).encode()
+                self.closure.replaced[folder.file_path] = json.dumps(folder.value).encode()
 
     def _file_of(self, folder: str, name: str) -> WrittenFile | None:
-        return self.tree.files.get(os.path.realpath(os.path.join(folder, name)))
+        return self.closure.files.get(os.path.realpath(os.path.join(folder, name)))
 
 
 def merged(value: dict[str, Plain], overlay: Mapping[str, Plain]) -> dict[str, Plain]:

@@ -9,9 +9,9 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.roots import read_nodes_text
 from eastgate.reading.repository.charts import InflatedChart
+from eastgate.reading.repository.closure import Closure
 from eastgate.reading.repository.model import KustomizeBuild
 from eastgate.reading.repository.origins import BuiltDocument, BuiltText, WrittenFile
-from eastgate.reading.repository.trees import Tree
 from eastgate.reading.repository.variables import DISABLED, may_substitute, substitute
 
 _SEPARATOR = "---\n"
@@ -28,7 +28,7 @@ _CONFIGURED = regex(r"(?m)^ +configuredIn: (.+)$")
 class Origins:
     """What the objects of a build were made of: files, patches, and charts by the paths of what they rendered to."""
 
-    tree: Tree
+    closure: Closure
     root: str
     patches: tuple[WrittenFile, ...]
     inflated: Mapping[str, InflatedChart]
@@ -44,7 +44,7 @@ class Origins:
         if chart is not None:
             name, file = chart.written(real)
             return BuiltDocument(line, name, file, self.patches, is_template=True, index=None)
-        file = self.tree.files.get(os.path.realpath(real))
+        file = self.closure.files.get(os.path.realpath(real))
         if file is None:
             return BuiltDocument(line)
         return BuiltDocument(line, file.name, file if path is not None else None, self.patches)

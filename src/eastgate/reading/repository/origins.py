@@ -69,13 +69,14 @@ class BuiltDocument:
 class BuiltText(SourceText):
     """Manifests as a program built them."""
 
-    __slots__ = ("_documents", "_split", "_tables")
+    __slots__ = ("_documents", "_split", "_tables", "_views")
 
     def __init__(self, name: str, text: str, documents: Sequence[BuiltDocument]) -> None:
         super().__init__(name, text)
         self._documents = documents
         self._split: list[str] = []
         self._tables: dict[int, dict[_Place, Span]] = {}
+        self._views: dict[str, _View] = {}
 
     def place(self, line: int, column: int, end_line: int, end_column: int) -> Span:
         """Return where a stretch was written; if that is not known, the stretch of this text."""
@@ -87,7 +88,7 @@ class BuiltText(SourceText):
         written = self._in_template(document, built) if document.is_template else self._in_manifest(index, built)
         if written is not None:
             return Span(written.source, written.line, written.column, written.end_line, written.end_column, built)
-        view = _View(self, f"{self.name.removesuffix('>')}: {document.name}>")
+        view = self._views.setdefault(document.name, _View(self, f"{self.name.removesuffix('>')}: {document.name}>"))
         return Span(view, line, column, end_line, end_column, built)
 
     def _in_manifest(self, index: int, built: Span) -> Span | None:

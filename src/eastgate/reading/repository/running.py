@@ -13,9 +13,9 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.files import Bounds
 from eastgate.reading.manifests.rendering import ProgramOutput, Renderer, run
 from eastgate.reading.repository.cache import BuildCache, key_of
+from eastgate.reading.repository.closure import Closure, FileCache
 from eastgate.reading.repository.model import LeftOut
 from eastgate.reading.repository.origins import BuiltText
-from eastgate.reading.repository.trees import FileCache, Tree
 
 _COPY = "files"
 
@@ -44,16 +44,20 @@ class Workshop:
         self.helm = shutil.which(helm or "helm") if programs else None
 
     def output(
-        self, tree: Tree, command: Sequence[str], arguments: Sequence[str], variables: Mapping[str, str] | None = None
+        self,
+        closure: Closure,
+        command: Sequence[str],
+        arguments: Sequence[str],
+        variables: Mapping[str, str] | None = None,
     ) -> ProgramOutput:
-        """Run a program on a copy of a tree. Of its arguments, those that begin with `//` are paths in the copy."""
-        key = key_of([_identity(command[0]), *_encoded([*command[1:], *arguments]), b"", *tree.key()])
+        """Run a program on a copy of a closure. Of its arguments, those that begin with `//` are paths in the copy."""
+        key = key_of([_identity(command[0]), *_encoded([*command[1:], *arguments]), b"", *closure.key()])
         cached = self.cache.get(key)
         if cached is not None:
             return _unpacked(cached)
         with tempfile.TemporaryDirectory(prefix="eastgate-") as folder:
             copy = os.path.join(os.path.realpath(folder), _COPY)
-            tree.copy(copy)
+            closure.copy(copy)
             given = [os.path.join(copy, word[2:]) if word.startswith("//") else word for word in arguments]
             output = run([*command, *given], variables)
         if output.problem is not None:
@@ -64,9 +68,9 @@ class Workshop:
         return output
 
 
-def in_copy(path: str, tree: Tree) -> str:
-    """Return the argument that stands for a path of a tree."""
-    return "//" + os.path.relpath(path, tree.root())
+def in_copy(path: str, closure: Closure) -> str:
+    """Return the argument that stands for a path of a closure."""
+    return "//" + os.path.relpath(path, closure.root())
 
 
 def _identity(program: str) -> bytes:

@@ -48,7 +48,7 @@ class FileCache:
 
 
 @dataclass(slots=True)
-class Tree:
+class Closure:
     """Files by their real paths, links on the way to them, and the contents that the copy has in place of some."""
 
     bounds: tuple[Bounds, ...]
