@@ -262,6 +262,14 @@ KUSTOMIZE_CHOICE = Code(
     "Kustomizations below a folder build on the same resources, as overlays for several clusters do. Together they are "
     "applied nowhere: choose one with `-k`, or several with several `-k`.",
 )
+PLACEHOLDER = Code(
+    "EG1052",
+    "placeholder",
+    "A value has yet to be filled in, by somebody or by a tool: `<your-namespace>`, `${DOMAIN}`, `{{ .Values.x }}`. What "
+    "it will be is unknown, so that the object is left out, and answers that it could change say so (exit status 3). A "
+    "policy closes what it targets.",
+    Severity.INFO,
+)
 BAD_PATTERN = Code(
     "EG1050",
     "pattern not understood",

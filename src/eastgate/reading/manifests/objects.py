@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import PurePath
 
-from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import DUPLICATE_OBJECT, FIELD_TYPE, TOO_DEEP, UNFINISHED_LIST
 from eastgate.reading.manifests.document import Document, PlainDocument, ReadResult, Stretch
@@ -69,7 +69,7 @@ class Collector:
         self._matters = matters
         self.takes = takes or matters
         self._differ = differ
-        self._namespace = namespace
+        self.namespace = namespace
         self._named_by_us = 0
         self.skims = skim
         self.explicit = True
@@ -84,6 +84,10 @@ class Collector:
     def is_used(self, api_version: str, kind: str) -> bool:
         """Return whether an object of this kind can change an answer."""
         return self._matters(api_version, kind)
+
+    def add_torn(self, document: Document, error: Diagnostic) -> None:
+        """Add an object of which only the head could be read."""
+        self._reading.torn.append((document, error))
 
     def pass_over(self) -> None:
         """Count an object of a kind that is not used."""
@@ -210,7 +214,7 @@ class Collector:
         return True
 
     def _add(self, head_of: Head, node: Node | None, data: dict[str, Plain] | None, origin: Stretch | Node) -> None:
-        document = Document(*head_of, node, data, origin, self._namespace)
+        document = Document(*head_of, node, data, origin, self.namespace)
         identity = (document.group, head_of.kind, document.home, head_of.name)
         first = self._reading.seen.setdefault(identity, document)
         if first is document:
