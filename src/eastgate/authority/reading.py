@@ -75,6 +75,8 @@ class Manifests:
     unread: UnreadObjects = field(default_factory=UnreadObjects)
     unused: int = 0
     excluded: int = 0
+    skipped: int = 0
+    """How many documents are no manifests, and were passed over."""
     left_out: dict[PolicyRef, list[Diagnostic]] = field(default_factory=dict)
     """The errors in objects of a cluster that are no policies: one of them must not stop the answers about others."""
     unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
@@ -354,7 +356,7 @@ def sort_reading(reading: ReadResult, settings: Settings) -> Manifests:
     """Sort what was read into what exists and what is demanded, with all that was left out on the way."""
     manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice)
     manifests.unused += reading.unused
-    manifests.excluded = reading.excluded
+    manifests.excluded, manifests.skipped = reading.excluded, sum(reading.skipped.values())
     manifests.refused, manifests.torn = reading.refused, reading.torn
     manifests.unbuilt += reading.left_out
     manifests.unread.objects += map(lost_part, reading.left_out)

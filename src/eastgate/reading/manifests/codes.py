@@ -201,7 +201,7 @@ LEFT_ASIDE = Code(
     "unreadable text that is no manifest",
     "A document in a folder cannot be read, and nothing in it says `apiVersion` or `kind`, so that it is no manifest "
     "that anybody could apply. It was left aside. Leave the file out with `--exclude` or `.eastgateignore`.",
-    Severity.WARNING,
+    Severity.INFO,
 )
 KUSTOMIZE_MISSING = Code(
     "EG1041",

@@ -18,9 +18,10 @@ _SURE = regex(
     r"|(?<![?P])<(?=[A-Za-z])[\w .:/-]{2,60}>"
     r"|(?<![\w-])(?i:replace[-_ ]?me|change[-_ ]?me|fill[-_ ]?me(?:[-_ ]?in)?)(?![\w-])"
 )
+_ENDS = "NAMESPACE|NAME|HOST|HOSTNAME|DOMAIN|IP|CIDR|PORT|URL|ADDRESS|ACCOUNT|PROJECT|CLUSTER|REGION|TAG|VERSION|HERE"
 _LIKELY = regex(
     r"\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|%[A-Z_]+%|@[A-Z_]+@|__[A-Za-z_]+__"
-    r"|(?<![\w-])(?:[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+|(?i:your|my)[-_][\w-]+|TODO|FIXME|TBD|X{3,}|\.{3})(?![\w-])"
+    rf"|(?<![\w-])(?:[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-](?:{_ENDS})|(?i:your)[-_][\w-]+|TODO|FIXME|TBD|X{{3,}})(?![\w-])"
 )
 _DESCRIBING = ("version", "chart", "revision", "commit", "build", "tag")  # ends of the keys of labels that select nothing
 

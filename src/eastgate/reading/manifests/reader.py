@@ -153,13 +153,14 @@ def read_objects(
 
 
 def _collect(name: str, content: str | bytes, collector: Collector, reporter: Reporter) -> None:
-    before = len(reporter.diagnostics)
+    before, objects = len(reporter.diagnostics), collector.objects
     text = decode(name, content, reporter)
     if text is None:
         return
     if not _collect_json(text, collector, reporter):
         for start, end in chunks(text.source.text):
             _collect_yaml(text, start, end, collector, reporter)
+    collector.end_text(objects)
     text.raw = b""
     reporter.diagnostics[before:] = sorted(reporter.diagnostics[before:], key=_line_and_column)
 
