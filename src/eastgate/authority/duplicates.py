@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from itertools import islice
@@ -63,14 +63,15 @@ def _declared(document: Document, data: Plain) -> object:
     declared = interpret(cast("Manifest", content), Reporter(), document.default_namespace)
     match declared:
         case Namespace() | Pod():
-            return replace(declared, annotations=_of_meshes(declared.annotations))
+            return replace(declared, annotations=of_meshes(declared.annotations))
         case Controller():
             template = declared.template
-            return replace(declared, template=replace(template, annotations=_of_meshes(template.annotations)))
+            return replace(declared, template=replace(template, annotations=of_meshes(template.annotations)))
     return declared
 
 
-def _of_meshes(annotations: dict[str, str]) -> dict[str, str]:
+def of_meshes(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return the annotations that meshes read."""
     return {key: value for key, value in annotations.items() if key.partition("/")[0].endswith(_MESHES)}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -142,12 +143,28 @@ def _find(
         return {}
     from eastgate.reading.repository import Environment, RepositoryOptions, find_environments  # files have none
 
-    chosen = options or RepositoryOptions()
-    return {
-        folder: find_environments([folder], bounds, reporter, chosen)
-        for folder in folders
-        if not isinstance(folder, Environment)
-    }
+    found = {}
+    for folder in folders:
+        if not isinstance(folder, Environment):
+            findings = Reporter()
+            there = find_environments([folder], bounds, findings, options or RepositoryOptions())
+            reporter.diagnostics += [finding for finding in findings if not finding.is_error]
+            # What is read as the folder that it is reports its errors itself
+            found[folder] = there if _is_its_folder(there) else [_without(each, findings.errors) for each in there]
+    return found
+
+
+def _without(environment: Environment, errors: Sequence[Diagnostic]) -> Environment:
+    """Return an environment without what cannot be read of its folder: any of that may belong to it."""
+    if not errors:
+        return environment
+    from eastgate.reading.repository import LeftOut
+
+    left_out = [
+        LeftOut(error.code.title, error.span.location if error.span is not None else "", error.message)
+        for error in errors
+    ]
+    return replace(environment, left_out=(*environment.left_out, *left_out))
 
 
 def _is_folder(path: Path) -> bool:
@@ -157,12 +174,15 @@ def _is_folder(path: Path) -> bool:
 def _whole(path: Path, found: dict[Path, list[Environment]]) -> Path:
     """Return what is read for a path that holds one environment: the folder itself where that is the same."""
     environments = found.get(path, [])
-    if len(environments) != 1:
-        return path
+    return path if len(environments) != 1 or _is_its_folder(environments) else environments[0]
+
+
+def _is_its_folder(environments: Sequence[Environment]) -> bool:
+    """Return whether a folder has one environment of manifests, which is all that is in it."""
     from eastgate.reading.repository import EntryKind
 
-    only = environments[0]
-    return path if only.kind is EntryKind.FOLDER and not only.left_out else only
+    only = environments[0] if len(environments) == 1 else None
+    return only is not None and only.kind is EntryKind.FOLDER and not only.left_out
 
 
 def _matching(patterns: Sequence[str], names: Sequence[str]) -> set[str]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from eastgate import dialects
-from eastgate.authority.reading import Fault, FaultReason, Manifests, ref_of_document
+from eastgate.authority.faults import Fault, FaultReason, has_no_namespace, ref_of_document
+from eastgate.authority.reading import Manifests
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.cluster import (
     CONTROLLER_KINDS,
@@ -23,16 +24,14 @@ from eastgate.cluster import (
     Target,
     dns_label_problem,
 )
-from eastgate.cluster.unread import lost_object, lost_part, parts_of
+from eastgate.cluster.unread import lost_part, parts_of
 from eastgate.cluster.unread.left_out import diagnose_left_out
 from eastgate.dialects.rejected import stays_in_namespace
 from eastgate.reading.manifests import Document, codes
-from eastgate.reading.manifests.document import content_of
 from eastgate.reading.repository import LeftOut
 
 _REFUSED = frozenset({codes.BAD_PATTERN, codes.EMPTY_FOLDER, codes.EMPTY_INPUT, codes.KUSTOMIZATION_NAMED})
 """Errors in what was asked for, and not in what was found."""
-_AT_HOME = frozenset({"ConfigMap", "Secret"})  # what they say is about their namespace
 
 
 def leave_out(manifests: Manifests) -> None:
@@ -58,7 +57,7 @@ def leave_out(manifests: Manifests) -> None:
         elif _is_left_out(fault):
             _leave_out_object(manifests, fault)
     _leave_out_rest(manifests)
-    manifests.unbuilt = parts_of(manifests.unread.objects)
+    manifests.unbuilt = list(dict.fromkeys([*manifests.unbuilt, *parts_of(manifests.unread.objects)]))
 
 
 def _has_something(manifests: Manifests) -> bool:
@@ -73,28 +72,13 @@ def _is_left_out(fault: Fault) -> bool:
     """Return whether an object with errors is left out. Else it closes what it targets, or may be about."""
     if fault.reason is FaultReason.OBJECT:
         return True
-    if fault.placeholder is None or fault.reason is FaultReason.TWICE:
+    if not fault.is_unfilled or fault.reason is FaultReason.TWICE:
         return False
-    return fault.reason is FaultReason.ROUTE or _has_no_namespace(fault.document)
-
-
-def _named(document: Document) -> str:
-    return f"{document.kind} {f'{document.namespace}/' if document.namespace else ''}{document.name}"
-
-
-def _has_no_namespace(document: Document) -> bool:
-    """Return whether nobody knows in which namespace a namespaced object is."""
-    return document.namespace is not None and dns_label_problem(document.namespace) is not None
+    return fault.reason is FaultReason.ROUTE or has_no_namespace(fault.document)
 
 
 def _leave_out_object(manifests: Manifests, fault: Fault) -> None:
-    document = fault.document
-    more = f" and {len(fault.errors) - 1} more errors" if len(fault.errors) > 1 else ""
-    what = _named(document)
-    span = fault.errors[0].span or document.span
-    part = LeftOut(what, span.location, f"{fault.errors[0].message}{more}")
-    targets, at_gateways = _about(fault)
-    manifests.unread.objects.append(lost_object(part, document, targets, at_gateways=at_gateways))
+    manifests.unread.objects.append(fault.left_out())
     fault.reason = FaultReason.LEFT_OUT
 
 
@@ -128,9 +112,7 @@ def _narrow(manifests: Manifests, fault: Fault) -> None:
     if closed is None:
         _leave_out_object(manifests, fault)
         return
-    targets, at_gateways = _about(fault)
-    part = LeftOut(_named(document), fault.errors[0].span.location if fault.errors[0].span else "", "written twice")
-    manifests.unread.objects.append(lost_object(part, document, targets, at_gateways=at_gateways))
+    manifests.unread.objects.append(fault.left_out())
     fault.targets = (closed,)
 
 
@@ -153,36 +135,6 @@ def _itself(document: Document) -> Target | None:
         case group, kind if CONTROLLER_KINDS.get(kind) == group:
             return PodsOwnedBy(namespace, kind, name)
     return None
-
-
-def _about(fault: Fault) -> tuple[tuple[Target, ...], bool]:
-    """Return what an object with errors may be about, and whether that is only at gateways."""
-    document = fault.document
-    if document.kind == "Namespace" and not document.group:
-        return (Everything(document.name if dns_label_problem(document.name) is None else None),), False
-    if _has_no_namespace(document):
-        return (Everything(None),), False
-    if not document.group and document.kind in _AT_HOME:
-        return (Everything(document.home),), False
-    if fault.reason is FaultReason.ROUTE and (gateways := _gateways(document)):
-        return (RouteNamed(document.home, document.name, document.kind), *gateways), True
-    return fault.policy.targets, False
-
-
-def _gateways(document: Document) -> tuple[Target, ...]:
-    """Return the Gateways that a route is attached to; none where it is attached to something else, or may be."""
-    content = content_of(document)
-    spec = content.get("spec") if isinstance(content, dict) else None
-    refs = spec.get("parentRefs") if isinstance(spec, dict) else None
-    found: list[Target] = []
-    for ref in refs if isinstance(refs, list) else ():
-        if not isinstance(ref, dict) or ref.get("kind", "Gateway") != "Gateway":
-            return ()
-        name, namespace = ref.get("name"), ref.get("namespace", document.home)
-        if not isinstance(name, str) or not isinstance(namespace, str) or dns_label_problem(namespace) is not None:
-            return ()
-        found.append(GatewayNamed(namespace, name))
-    return tuple(found)
 
 
 def _leave_out_torn(manifests: Manifests, document: Document, error: Diagnostic) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
@@ -11,7 +10,12 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
 from eastgate.authority.duplicates import difference
+from eastgate.authority.faults import Fault as Fault
+from eastgate.authority.faults import FaultReason as FaultReason
+from eastgate.authority.faults import has_no_namespace
+from eastgate.authority.faults import ref_of_document as ref_of_document
 from eastgate.authority.examining import PolicyExamination
+from eastgate.authority.unfilled import Unfilled, take_placeholders
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import Manifest, ObjectId, Target, World, WorldObject, interpret, may_install
@@ -59,44 +63,6 @@ class DocumentSource(Protocol):
         ...
 
 
-class FaultReason(enum.StrEnum):
-    """Why a document does not count as it is written."""
-
-    POLICY = "policy"  # a policy has errors: it closes what it targets
-    ROUTE = "route"  # a route has errors: it closes where it is attached
-    TWICE = "twice"  # an object contradicts another document of the same name: nobody knows which exists
-    OBJECT = "object"  # any other object has errors
-    KEPT = "kept"  # a policy, or what closes like one, has errors, and the one that was read before stays in force
-    LEFT_OUT = "left out"  # any object that is left out: answers that it could change say so
-
-
-@dataclass(slots=True)
-class Fault:
-    """A document that does not count as it is written, and its errors."""
-
-    document: Document
-    reason: FaultReason
-    errors: list[Diagnostic]
-    settings: Settings = field(default_factory=Settings)
-    unfit: Policy | None = None
-    """The policy by itself, where it is wrong only beside everything else."""
-    targets: tuple[Target, ...] | None = None
-    """What it closes, or may be about, where that is known better than the document says."""
-    placeholder: str | None = None
-    """The placeholder that somebody has yet to fill in, where that is what is wrong."""
-
-    @property
-    def closes(self) -> bool:
-        """Return whether it closes what it targets, or may be about."""
-        return self.reason in (FaultReason.POLICY, FaultReason.ROUTE, FaultReason.TWICE)
-
-    @property
-    def policy(self) -> RejectedPolicy:
-        """Return the policy that closes what the document targets."""
-        policy = dialects.reject(self.document, self.errors, self.settings)
-        return policy if self.targets is None else replace(policy, targets=self.targets)
-
-
 @dataclass(slots=True)
 class Manifests:
     """The documents that were read with some settings: what exists, what is demanded, and what is wrong with either."""
@@ -109,6 +75,8 @@ class Manifests:
     unread: UnreadObjects = field(default_factory=UnreadObjects)
     unused: int = 0
     excluded: int = 0
+    skipped: int = 0
+    """How many documents are no manifests, and were passed over."""
     left_out: dict[PolicyRef, list[Diagnostic]] = field(default_factory=dict)
     """The errors in objects of a cluster that are no policies: one of them must not stop the answers about others."""
     unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
@@ -124,6 +92,7 @@ class Manifests:
     set_aside: set[int] = field(default_factory=set)
     """The errors, by identity, of parts that are left out: see `leaving_out`."""
     _documents: dict[Policy, Document] = field(default_factory=dict)
+    _unfilled: Unfilled = field(default_factory=Unfilled, repr=False)
 
     def __repr__(self) -> str:
         errors = len(self.reporter.errors)
@@ -135,25 +104,55 @@ class Manifests:
         if isinstance(document.origin, UnlistedKind):
             self.unread.objects.append(unlisted_objects(document, document.origin))
         elif (kind := dialects.unread(document)) is not None:
-            self.unread.objects.append(unread_object(kind, document))
+            found = self._unfilled.in_unread(document)
+            if not found:
+                self.unread.objects.append(unread_object(kind, document))
+            else:
+                self._add_unfilled(Fault(document, FaultReason.OBJECT, [], self.settings), found, reporter)
         elif dialects.is_policy(document):
             policy = dialects.read_policy(document, self.settings, reporter)
-            if policy is None:
+            found = [*take_placeholders(reporter), *(self._unfilled.in_policy(document) if policy is not None else ())]
+            if found:
+                self._add_unfilled(Fault(document, FaultReason.POLICY, reporter.errors, self.settings), found, reporter)
+            elif policy is None:
                 self.faults.append(Fault(document, FaultReason.POLICY, reporter.errors, self.settings))
             else:
                 self.add_policy(policy, document)
         else:
-            declared = _declared(document, self.settings, reporter)
-            if declared is not None:
-                self.objects.append(declared)
-            elif not reporter.errors:
-                self.unused += 1
-            if reporter.errors and _is_left_out(document):
-                self._leave_out(document, reporter)
-            elif reporter.errors:
-                reason = FaultReason.ROUTE if dialects.is_route(document) else FaultReason.OBJECT
-                self.faults.append(Fault(document, reason, reporter.errors, self.settings))
+            self._add_object(document, reporter)
         self.reporter.diagnostics.extend(self._unreported(reporter))
+
+    def _add_object(self, document: Document, reporter: Reporter) -> None:
+        reason = FaultReason.ROUTE if dialects.is_route(document) else FaultReason.OBJECT
+        declared = _declared(document, self.settings, reporter)
+        if reporter.errors and _is_left_out(document):
+            self._leave_out(document, reporter)
+            return
+        found = take_placeholders(reporter)
+        if not found and declared is not None:
+            found = self._unfilled.in_object(document, declared)
+        if found:
+            self._add_unfilled(Fault(document, reason, reporter.errors, self.settings), found, reporter)
+            return
+        if declared is not None:
+            self.objects.append(declared)
+        elif not reporter.errors:
+            self.unused += 1
+        if reporter.errors:
+            self.faults.append(Fault(document, reason, reporter.errors, self.settings))
+
+    def _add_unfilled(self, fault: Fault, found: list[Diagnostic], reporter: Reporter) -> None:
+        """Take in a document with placeholders. If nothing else is wrong it is left out; a policy closes its target."""
+        fault.errors = [*reporter.errors, *found]
+        reporter.diagnostics += found
+        if len(fault.errors) == len(found):
+            fault.is_unfilled = True
+            lost = fault.left_out()
+            self.unbuilt += [lost.part] if lost.part is not None else []
+            self.unread.objects.append(lost)
+            if fault.reason is not FaultReason.POLICY or has_no_namespace(fault.document):
+                fault.reason = FaultReason.LEFT_OUT
+        self.faults.append(fault)
 
     def add_policy(self, policy: Policy, document: Document | None) -> None:
         """Take in a policy, and the document that it was read from."""
@@ -271,11 +270,6 @@ def _is_left_out(document: Document) -> bool:
     return isinstance(document.origin, RenderedObject) and not dialects.is_route(document)
 
 
-def ref_of_document(document: Document) -> PolicyRef:
-    """Return the name of the object that a document describes."""
-    return PolicyRef(document.kind, document.home, document.name, document.group)
-
-
 def ref_of_id(name: ObjectId) -> PolicyRef:
     """Return the name of an object that exists."""
     return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
@@ -363,9 +357,9 @@ def sort_reading(reading: ReadResult, settings: Settings) -> Manifests:
     """Sort what was read into what exists and what is demanded, with all that was left out on the way."""
     manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice)
     manifests.unused += reading.unused
-    manifests.excluded = reading.excluded
+    manifests.excluded, manifests.skipped = reading.excluded, sum(reading.skipped.values())
     manifests.refused, manifests.torn = reading.refused, reading.torn
-    manifests.unbuilt = [*reading.unbuilt]
+    manifests.unbuilt += reading.unbuilt
     manifests.unread.objects += map(lost_part, reading.unbuilt)
     return manifests
 

@@ -96,6 +96,7 @@ def _get(sources: Sources, asked: _Wanted, output: str, *, headers: bool) -> Non
     broken = {
         (rejected.ref.group, rejected.ref.kind, rejected.ref.namespace or "", rejected.ref.name)
         for rejected in cluster.authority.rejected
+        if not rejected.is_unfilled
     }
     if missing or any((row.group, row.kind, row.namespace, row.name) in broken for row in listed.rows):
         sys.exit(UNDECIDED)

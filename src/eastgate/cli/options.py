@@ -181,7 +181,9 @@ class Sources:
         if self.verbose:
             say(
                 f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies; "
-                f"left aside {manifests.unused} of kinds that are not used" + left_out(manifests.excluded),
+                f"left aside {manifests.unused} of kinds that are not used"
+                + (f", and {manifests.skipped} documents that are no manifests" if manifests.skipped else "")
+                + left_out(manifests.excluded),
                 err=True,
             )
             for line in describe_unread(manifests.unread.objects):

@@ -30,6 +30,7 @@ from eastgate.cluster.unread import (
     Unconsidered,
     UnreadObjects,
     describe_unconsidered,
+    parts_of,
     standing,
 )
 from eastgate.ir import PolicyRef
@@ -114,7 +115,9 @@ class FileSource:
     def check_unread(self, world: World, manifests: Manifests) -> None:
         """Raise ManifestError where nothing is to be enforced because of objects that are not read."""
         unconsidered = unread_at_proxies(world, manifests.unread)
-        if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
+        stands = standing(unconsidered, self._unread, allowed=True)
+        lost = parts_of(unconsidered.matches) if self._unread is not Handling.WARN else []
+        if stands is Standing.UNDECIDED or lost:
             message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
             raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import (
     BAD_PATTERN,
     EMPTY_FOLDER,
@@ -103,6 +105,7 @@ class Exclusion:
 
 _Identity = tuple[int, int]
 _CHART = "Chart.yaml"
+_LIBRARY = regex(rb"""^type:\s*["']?library\b""", re.MULTILINE)
 _MOST_RIVALS = 8  # kustomizations of the same resources that are rendered to see whether they get into each other's way
 _MOST_NAMED = 3  # files that a sentence names
 
@@ -296,7 +299,7 @@ class Inputs:
         if not self.raw:
             in_kustomization |= self._is_kustomized(folder, entries, exclusion)
             if _CHART in entries and not exclusion.holds(os.path.join(folder, _CHART), is_folder=False):
-                if not in_kustomization:  # or nothing of it is read anyway
+                if not in_kustomization and not _is_library(folder):  # or nothing of it is read anyway
                     self._report_chart(folder)
                 return
         for path, is_folder, file_identity in self._children(folder, entries, exclusion):
@@ -353,6 +356,15 @@ class Inputs:
         message = f"`{shown}` is a Helm chart, whose templates are no manifests"
         help_ = f"render it: helm template {shown} | eastgate ... -f -, and leave it out of a folder: --exclude"
         self.reporter.report(HELM_CHART, message, help=help_)
+
+
+def _is_library(chart: str) -> bool:
+    """Return whether a chart has nothing to install: others use what it defines."""
+    try:
+        with open(os.path.join(chart, _CHART), "rb") as file:
+            return _LIBRARY.search(file.read(_MOST_BYTES)) is not None
+    except OSError:
+        return False
 
 
 def _environment(path: object) -> Environment | None:

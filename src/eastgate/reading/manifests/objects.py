@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import PurePath
 
-from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import DUPLICATE_OBJECT, FIELD_TYPE, TOO_DEEP, UNFINISHED_LIST
 from eastgate.reading.manifests.document import Document, PlainDocument, ReadResult, Stretch
@@ -35,7 +35,12 @@ Differ = Callable[[Document, Document], str | None]
 """The fields in which two documents of one object differ, empty where they are unknown; None where they say the same,
 as far as anybody asks."""
 
-_NOT_MANIFESTS = regex(r"(?:kustomization|Chart|values[^/]*|eastgate)\.ya?ml|Kustomization")
+_NOT_MANIFESTS = regex(
+    r"(?:kustomization|Chart|(?:[^/]*[-_.])?values[^/]*|eastgate|zarf|uds-(?:bundle|config)|skaffold|mkdocs|(?:docker-)?compose[^/]*)"
+    r"\.ya?ml|Kustomization"
+)
+_OTHER_TOOLS = frozenset({"ZarfInitConfig", "ZarfPackageConfig", "UDSBundle", "pipeline"})
+"""Kinds of tools that write `kind` and `metadata` into files of their own, without an API version."""
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 _MOST_LISTS = 10  # lists inside each other
 
@@ -76,6 +81,21 @@ class Collector:
         """Whether the text that is being read was given by name: then it should be manifests."""
         self.roots = 0
         """How many documents had anything in them."""
+        self._foreign: list[Node] = []
+
+    @property
+    def objects(self) -> int:
+        """Return how many objects there are, used or not."""
+        return len(self._reading.documents) + self._reading.unused
+
+    def end_text(self, objects: int) -> None:
+        """End a text, before which there were so many objects. What is no object is an error only among no others."""
+        for node in self._foreign:
+            if self.objects > objects:
+                self._skip(node)
+            else:
+                diagnose(node, None, self._reading.reporter)
+        self._foreign.clear()
 
     def wants(self, api_version: str, kind: str) -> bool:
         """Return whether positions are wanted for an object of this kind."""
@@ -84,6 +104,10 @@ class Collector:
     def is_used(self, api_version: str, kind: str) -> bool:
         """Return whether an object of this kind can change an answer."""
         return self._matters(api_version, kind)
+
+    def add_torn(self, document: Document, error: Diagnostic) -> None:
+        """Add an object of which only the head could be read."""
+        self._reading.torn.append((document, error))
 
     def pass_over(self) -> None:
         """Count an object of a kind that is not used."""
@@ -131,6 +155,9 @@ class Collector:
             if not self._may_matter(node, inherited):
                 self._skip(node)
                 return False
+            if self.explicit and inherited is None and _is_foreign(node):
+                self._foreign.append(node)
+                return True
             diagnose(node, inherited, self._reading.reporter)
             return True
         if self._positioned(head_of.api_version, head_of.kind):
@@ -161,6 +188,8 @@ class Collector:
             return self.explicit
         if api_version and kind:
             return self._matters(api_version, kind)
+        if kind in _OTHER_TOOLS or (api_version is None and intended_value(node, "metadata") is None):
+            return self.explicit  # kubectl takes nothing without a name
         return self.explicit or "metadata" in node or self._matters(api_version or "", kind or "")
 
     def _open_list(self, node: Node, origin: Stretch | Node, kind: str, depth: int) -> bool:
@@ -230,6 +259,12 @@ class Collector:
         message += f", with different {shown(fields)}" if fields else ""
         self._reading.reporter.report(DUPLICATE_OBJECT, message, name_span, help=help_)
         self._reading.twice.append((second, self._reading.reporter.diagnostics[-1]))
+
+
+def _is_foreign(node: Node) -> bool:
+    """Return whether a document says nothing of which object it is, and so is none."""
+    fields = ("apiVersion", "kind", "metadata")
+    return isinstance(node.value, dict) and all(intended_value(node, field) is None for field in fields)
 
 
 def _has_objects(node: Node) -> bool:

@@ -18,13 +18,14 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.reading.manifests.codes import DUPLICATE_KEY, EMPTY_INPUT, LEFT_ASIDE, MERGE_REPLACES, SEVERAL_IN_ONE
 from eastgate.reading.manifests.document import ReadResult, Stretch
 from eastgate.reading.manifests.files import STDIN, STDIN_NAME, Bounds, load
-from eastgate.reading.manifests.heads import hides_types, hint, may_be_manifest, type_of, types_in
+from eastgate.reading.manifests.heads import has_types, hides_types, hint, may_be_manifest, type_of, types_in
 from eastgate.reading.manifests.inputs import Input, Inputs
 from eastgate.reading.manifests.kustomizations import parts, report_missing
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.objects import Collector, Differ, Matters, Positioned, always_differ, everything
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
 from eastgate.reading.manifests.text import DecodedText, decode
+from eastgate.reading.manifests.torn import hides_kind, torn_document
 from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
 
@@ -192,9 +193,11 @@ def _collect(name: str, content: str | bytes, collector: Collector, reporter: Re
 
 
 def _collect_text(text: DecodedText, collector: Collector, reporter: Reporter) -> None:
+    objects = collector.objects
     if not _collect_json(text, collector, reporter):
         for start, end in chunks(text.source.text):
             _collect_yaml(text, start, end, collector, reporter)
+    collector.end_text(objects)
     text.raw = b""
 
 
@@ -215,7 +218,23 @@ def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector,
                 return
     findings = Reporter()
     nodes = chunk_nodes(text, start, end, findings)
+    if not nodes and findings.errors and _tear(text, start, end, findings, collector):
+        return
     _add_nodes(nodes, findings, chunk, collector, reporter)
+
+
+def _tear(text: DecodedText, start: int, end: int, findings: Reporter, collector: Collector) -> bool:
+    """Add the object that the head of a text is about, whose rest cannot be read; return whether it is of no matter."""
+    torn = torn_document(text, start, end, findings.errors[0], collector.namespace)
+    if torn is None:
+        return False
+    if collector.takes(torn.api_version, torn.kind):
+        collector.add_torn(torn, findings.errors[0])
+        return False
+    if collector.explicit:
+        return False
+    collector.pass_over()
+    return True
 
 
 def _add_nodes(
@@ -227,7 +246,7 @@ def _add_nodes(
     several = any(_is_of_head(finding) for finding in findings) and (
         hides_types(source) or any(collector.is_used(*type_) for type_ in types_in(source))
     )
-    if several or any(added) or (not added and (collector.explicit or may_be_manifest(source))):
+    if several or any(added) or (not added and (collector.explicit or _may_matter(source, collector))):
         reporter.diagnostics[before:before] = findings
     elif not added and findings.diagnostics:
         first = findings.diagnostics[0]
@@ -235,6 +254,12 @@ def _add_nodes(
         reporter.report(LEFT_ASIDE, message, first.span, help="leave it out: --exclude, or a line in .eastgateignore")
     if findings.diagnostics:
         collector.roots += 1
+
+
+def _may_matter(source: str, collector: Collector) -> bool:
+    """Return whether an unreadable text may be a manifest of a kind that is used, or hides what it is."""
+    is_of_kinds = hides_kind(source) or any(collector.takes(*type_) for type_ in types_in(source))
+    return may_be_manifest(source) and (is_of_kinds or not has_types(source))
 
 
 def _is_of_head(finding: Diagnostic) -> bool:

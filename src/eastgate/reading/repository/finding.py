@@ -35,8 +35,7 @@ def find_environments(
 ) -> list[Environment]:
     """Return the environments of the folders among paths, those of one folder with different names.
 
-    A folder with one environment is read as it is, and says itself what is wrong with it. If it has several, unreadable
-    folders and links that lead out are reported here. The options are for those who build them.
+    Unreadable folders and links that lead out are reported. The options are for those who build the environments.
     """
     found: list[Environment] = []
     for path in paths:
@@ -45,12 +44,8 @@ def find_environments(
             continue
         if not bounds.hold(name):
             continue
-        findings = Reporter()
-        tree = Tree(os.path.normpath(name), bounds, findings)
-        here = _named(name, tree, list(_entries(tree)), options)
-        found += here
-        if len(here) > 1:
-            reporter.diagnostics.extend(findings)
+        tree = Tree(os.path.normpath(name), bounds, reporter)
+        found += _named(name, tree, list(_entries(tree)), options)
     return found
 
 
