@@ -127,7 +127,8 @@ def lint(
         emit_json({"environments": {name: shown.within(name, each).to_json() for name, each in found.items()}})
     else:
         _emit(shown, output)
-    sys.exit(combine([_status(shown.within(name, each), each, fail_on) for name, each in found.items()]))
+    statuses = [_status(shown.within(name, each), each, fail_on) for name, each in found.items()]
+    sys.exit(combine(statuses, decisive=1))
 
 
 def _status(shown: _Shown, found: _Found, fail_on: str) -> int:
