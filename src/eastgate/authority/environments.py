@@ -12,13 +12,12 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from eastgate.authority.reading import DocumentSource, ManifestError, Manifests, read_manifests
+from eastgate.authority.reading import DocumentSource, ManifestError
 from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import brief, dataclass
 from eastgate.reading.manifests import Bounds, Kustomized
 from eastgate.reading.manifests.files import STDIN
-from eastgate.settings import Settings
 
 if TYPE_CHECKING:
     from eastgate.reading.repository import Environment, RepositoryOptions
@@ -103,27 +102,22 @@ def _deployment(name: str, paths: Sequence[Path], found: dict[Path, list[Environ
     return Deployment(name, tuple(read), tuple(environments))
 
 
-def read_only_environment(
+def only_deployment(
     paths: Iterable[Path],
-    settings: Settings,
     bounds: Bounds,
     patterns: Sequence[str] = (),
     options: RepositoryOptions | None = None,
     *,
     way_out: Callable[[str], str] = lambda name: f"choose one: --environment {name}",
-) -> tuple[Deployment, Manifests]:
-    """Read the only environment that paths hold, or that the patterns match, and return both.
+) -> Deployment:
+    """Return the only deployment that paths hold, or that the patterns match.
 
     Raises ManifestError if there are several, or none with such a name.
     """
-    given, reporter = tuple(paths), Reporter()
-    found = deployments(given, bounds, patterns, options, reporter)
+    found = deployments(paths, bounds, patterns, options)
     if len(found) > 1:
         raise ManifestError([several_environments([each.name or "" for each in found], way_out)])
-    manifests = read_manifests(found[0].paths, settings, bounds=bounds)
-    if found[0].paths != given:  # what is read as the folder that it is reports its errors again
-        manifests.reporter.diagnostics[:0] = reporter
-    return found[0], manifests
+    return found[0]
 
 
 def several_environments(names: Sequence[str], way_out: Callable[[str], str]) -> Diagnostic:

@@ -114,9 +114,9 @@ def diff(
     if git is not None and (added or removed):
         raise click.UsageError("--git compares revisions: --with and --without are for files as they are")
     settings = sources.settings()
-    comparing = _Comparing(sources.unread, output, FailOn(fail_on))
+    comparing = _PairReport(sources.unread, output, FailOn(fail_on))
     with ExitStack() as folders:
-        pairs = list(_pairs(sources, settings, _Asked(git, between, added, removed), folders))
+        pairs = list(_pairs(sources, settings, _DiffOptions(git, between, added, removed), folders))
         if len(pairs) == 1 and pairs[0].name is None:
             if any(finding.is_error for finding in pairs[0].told):
                 fail(pairs[0].told)
@@ -127,7 +127,7 @@ def diff(
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _DiffOptions:
     """The options that say what is compared."""
 
     git: str | None
@@ -152,8 +152,8 @@ class _Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparing:
-    """How two sides are compared, and how that is shown."""
+class _PairReport:
+    """How two sides are compared, and how the report is shown."""
 
     unread: Handling
     output: str
@@ -185,7 +185,7 @@ def _in_short(report: DiffReport) -> str:
     return "changes" if report.changes else "no change" if report.proven else "not proven"
 
 
-def _pairs(sources: Sources, settings: Settings, asked: _Asked, folders: ExitStack) -> Iterator[_Pair]:
+def _pairs(sources: Sources, settings: Settings, asked: _DiffOptions, folders: ExitStack) -> Iterator[_Pair]:
     """Yield what is to be compared. Revisions are checked out until `folders` is closed."""
     named, more, paths = sources.named, sources.more, sources.paths
     if asked.between is not None:

@@ -21,7 +21,7 @@ from eastgate.cli.output import (
     DENIED,
     PARTIAL,
     UNDECIDED,
-    Answer,
+    EnvironmentAnswer,
     colored,
     emit,
     emit_json,
@@ -95,7 +95,7 @@ class Task:
 
 
 def answer_each(sources: Sources, answer: Callable[[Sources], object], *, output: str = "text") -> None:
-    """Answer for each environment of the sources, and exit if there are several."""
+    """EnvironmentAnswer for each environment of the sources, and exit if there are several."""
     each = each_environment(sources)
     if len(each) == 1:
         answer(each[0].settled)
@@ -143,9 +143,9 @@ def answer_all(
     sys.exit(status)
 
 
-def record_all(tasks: Sequence[Task]) -> dict[str, Answer]:
+def record_all(tasks: Sequence[Task]) -> dict[str, EnvironmentAnswer]:
     """Return the answer of each task by the name of its environment."""
-    answers: dict[str, Answer] = {}
+    answers: dict[str, EnvironmentAnswer] = {}
     misused: list[click.UsageError] = []
     with progress("answering for each environment") as on_answer:
         for done, task in enumerate(tasks, 1):
@@ -163,7 +163,7 @@ def record_all(tasks: Sequence[Task]) -> dict[str, Answer]:
     return answers
 
 
-def status_of(answers: Iterable[Answer], *, strict: bool = False, decisive: int | None = None) -> int:
+def status_of(answers: Iterable[EnvironmentAnswer], *, strict: bool = False, decisive: int | None = None) -> int:
     """Return the exit status of several answers.
 
     It is 2 where no environment gives an answer, and 3 where some do. An environment that does not have what is asked
@@ -201,7 +201,7 @@ def listed(names: Sequence[str], of: int, most: int = _MOST_NAMED) -> str:
     return printable(", ".join(shown)) + more
 
 
-def grouped(answers: dict[str, Answer]) -> Iterator[tuple[list[str], Answer]]:
+def grouped(answers: dict[str, EnvironmentAnswer]) -> Iterator[tuple[list[str], EnvironmentAnswer]]:
     """Yield the distinct answers, each with the names of its environments."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, answer in answers.items():
@@ -214,7 +214,7 @@ def grouped(answers: dict[str, Answer]) -> Iterator[tuple[list[str], Answer]]:
 # Writing
 
 
-def _data(answer: Answer) -> object:
+def _data(answer: EnvironmentAnswer) -> object:
     """Return the data of an answer; of several pieces, the list."""
     return answer.data[0] if len(answer.data) == 1 else answer.data or None
 
@@ -227,7 +227,9 @@ def _merge_sarif(logs: Sequence[Any]) -> object:
     return {**logs[0], "runs": [{**logs[0]["runs"][0], "results": list(results.values())}]} if logs else None
 
 
-def _write_text(answers: dict[str, Answer], given: dict[str, Answer], *, is_markdown: bool) -> None:
+def _write_text(
+    answers: dict[str, EnvironmentAnswer], given: dict[str, EnvironmentAnswer], *, is_markdown: bool
+) -> None:
     groups = list(grouped(given))
     shared = _shared_head([answer for _, answer in groups]) if is_markdown else []
     first = _first_line(answers)
@@ -242,7 +244,7 @@ def _write_text(answers: dict[str, Answer], given: dict[str, Answer], *, is_mark
         say(f"{gap}{heading}" + "\n".join(text))
 
 
-def _shared_head(answers: Sequence[Answer]) -> list[str]:
+def _shared_head(answers: Sequence[EnvironmentAnswer]) -> list[str]:
     """Return the title that all answers have, up to the first empty line."""
     texts = ["\n".join(answer.text).split("\n") for answer in answers]
     heads = {tuple(lines[: lines.index("") + 1]) for lines in texts if "" in lines}
@@ -253,7 +255,7 @@ def _bold(text: str) -> str:
     return click.style(text, bold=True) if colored() else text
 
 
-def _first_line(answers: dict[str, Answer]) -> str | None:
+def _first_line(answers: dict[str, EnvironmentAnswer]) -> str | None:
     """Return the line that says what is answered in which environments; None for a command without short answers."""
     summaries: dict[str, list[str]] = {}
     for name, answer in answers.items():
@@ -277,7 +279,7 @@ def _with_names(summary: str, names: str) -> str:
     return f"{summary} {names}" if summary.endswith(":") else f"{summary} in {names}"
 
 
-def _write_whole(given: dict[str, Answer]) -> None:
+def _write_whole(given: dict[str, EnvironmentAnswer]) -> None:
     """Write what all environments have in common; what differs cannot be one picture or one table."""
     groups = list(grouped(given))
     if len(groups) > 1:
@@ -286,7 +288,7 @@ def _write_whole(given: dict[str, Answer]) -> None:
         emit("\n".join(answer.text) + "\n")
 
 
-def _add_failures(answers: dict[str, Answer], notes: Notes) -> None:
+def _add_failures(answers: dict[str, EnvironmentAnswer], notes: Notes) -> None:
     """Add why there are no answers. What some environments do not have is no error if others have it."""
     missing = all(answer.is_absent for answer in answers.values())
     for name, answer in answers.items():
@@ -312,7 +314,7 @@ class Notes:
         self.failed: str | None = None
 
     @classmethod
-    def of(cls, answers: Mapping[str, Answer], told: Iterable[Diagnostic] = ()) -> Notes:
+    def of(cls, answers: Mapping[str, EnvironmentAnswer], told: Iterable[Diagnostic] = ()) -> Notes:
         """Return the diagnostics beside some answers. `told` are about all environments."""
         notes = cls(list(answers))
         for diagnostic in told:

@@ -21,6 +21,7 @@ from eastgate.authority.reading import DocumentSource, ManifestError, Manifests,
 from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
+from eastgate.cli import complete
 from eastgate.cli.output import Decorator, fail, say
 from eastgate.cli.progress import progress
 from eastgate.cluster.unread import Handling, describe_unread, list_left_out
@@ -28,8 +29,6 @@ from eastgate.reading.manifests import Bounds, Kustomized, ReadResult
 from eastgate.settings import BAD_SETTING, Settings, SettingsError, Sidecars
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from eastgate.reading.jwt import KeySource
     from eastgate.reading.repository import Environment, RepositoryOptions
 
@@ -243,11 +242,7 @@ def cluster_path(
 more_files = click.argument("more_files", nargs=-1, metavar="[PATH]...", type=click.Path(allow_dash=True))
 
 cluster_options = (
-    click.option(
-        "--cluster",
-        is_flag=True,
-        help="Read a cluster instead of manifests.",
-    ),
+    click.option("--cluster", is_flag=True, help="Read a cluster instead of manifests."),
     click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="Kubeconfig of the cluster."),
     click.option("--context", metavar="NAME", help="Its context, if not the current one."),
 )
@@ -264,19 +259,13 @@ helm_options = (
 )
 
 
-def _complete_environments(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    from eastgate.cli import complete  # only completion needs it
-
-    return complete.environments(context, parameter, begun)
-
-
 environment_options = (
     click.option(
         "--environment",
         "environments",
         multiple=True,
         metavar="NAME",
-        shell_complete=_complete_environments,
+        shell_complete=complete.environments,
         help="Only this environment of a repository; `*` stands for anything.",
     ),
     *helm_options,
@@ -285,18 +274,8 @@ environment_options = (
 default_namespace = click.option("-n", "--namespace", metavar="NS", help="Namespace of objects without one.")
 
 settings_options = (
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Setting, such as denyOnly=allow.",
-    ),
-    click.option(
-        "--config",
-        type=click.Path(dir_okay=False),
-        help="File with settings. Default: eastgate.yaml",
-    ),
+    click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Setting, such as denyOnly=allow."),
+    click.option("--config", type=click.Path(dir_okay=False), help="File with settings. Default: eastgate.yaml"),
 )
 
 follow_option = click.option("--follow", is_flag=True, help="Follow links and paths out of the folders.")
@@ -310,11 +289,7 @@ exclude_option = click.option(
 
 # One option for whoever wants no answer where there is any doubt, whatever the doubt is about. What it means for a
 # question: names and methods that are probably misspelt (warnings otherwise) are errors.
-strict_option = click.option(
-    "--strict",
-    is_flag=True,
-    help="Stop at any error, and at probable typos.",
-)
+strict_option = click.option("--strict", is_flag=True, help="Stop at any error, and at probable typos.")
 
 unread_option = click.option(
     "--unread",

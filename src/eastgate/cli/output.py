@@ -1,6 +1,6 @@
 """How commands speak: JSON or text on standard output, diagnostics on standard error, documented exit statuses.
 
-A command that answers for several environments is run once for each. What each run would write is kept as an `Answer`,
+A command that answers for several environments is run once for each. What each run would write is kept as an `EnvironmentAnswer`,
 and `environments` writes all of them together.
 """
 
@@ -31,7 +31,7 @@ FROM_WHAT_WAS_READ = "(from what was read)"
 
 
 @dataclass(slots=True)
-class Answer:
+class EnvironmentAnswer:
     """What a command would write about one environment, and its exit status.
 
     `summary` is the answer in a few words. `is_absent`: the environment does not have what is asked about. `failures`
@@ -48,13 +48,13 @@ class Answer:
     status: int = ALLOWED
 
 
-_answers: list[Answer] = []  # that are being given; the last one takes what is written
+_answers: list[EnvironmentAnswer] = []  # that are being given; the last one takes what is written
 
 
 @contextmanager
-def recorded() -> Iterator[Answer]:
+def recorded() -> Iterator[EnvironmentAnswer]:
     """Yield the answer that keeps what is written, up to the end or the exit of the command."""
-    answer = Answer()
+    answer = EnvironmentAnswer()
     _answers.append(answer)
     try:
         yield answer

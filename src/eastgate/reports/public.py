@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, get_type_hints, overload
 from eastgate.authority.authority import Authority as DecidingAuthority
 from eastgate.authority.deciding import Prepared
 from eastgate.authority.decisions import Decision
-from eastgate.authority.environments import read_only_environment
+from eastgate.authority.environments import only_deployment
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import ManifestError, read_manifests, read_plain, read_whole_text
 from eastgate.basics.public import checked, require
@@ -229,14 +229,9 @@ def load(
         from eastgate.reading.repository import RepositoryOptions
 
         options = RepositoryOptions(None if helm is None else fspath(helm), tuple(fspath(value) for value in values))
-    _, manifests = read_only_environment(
-        paths,
-        settings or Settings(),
-        bounds,
-        () if environment is None else (environment,),
-        options,
-        way_out=lambda name: f'choose one: environment="{name}"',
-    )
+    patterns = () if environment is None else (environment,)
+    found = only_deployment(paths, bounds, patterns, options, way_out=lambda name: f'choose one: environment="{name}"')
+    manifests = read_manifests(found.paths, settings, bounds=bounds)
     return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
 
 

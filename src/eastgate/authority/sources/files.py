@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.changes import Changes, changes_between
-from eastgate.authority.environments import Deployment, read_only_environment
+from eastgate.authority.environments import Deployment, only_deployment
 from eastgate.authority.questions import NOT_CONSIDERED
-from eastgate.authority.reading import ManifestError, Manifests
+from eastgate.authority.reading import ManifestError, Manifests, read_manifests
 from eastgate.authority.sources.holding import HeldObjects, file_of, find_only_allowing
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.records import dataclass
@@ -128,12 +128,10 @@ class FileSource:
     def read_now(self, settings: Settings) -> Manifests:
         """Read the manifests as they are now, valid or not. That there are several environments is an error of them."""
         try:
-            self._chosen, manifests = read_only_environment(
-                self.paths, settings, self.bounds, self._environments, self._repository
-            )
+            self._chosen = only_deployment(self.paths, self.bounds, self._environments, self._repository)
         except ManifestError as error:
             return Manifests(settings, reporter=Reporter(error.diagnostics))
-        return manifests
+        return read_manifests(self._chosen.paths, settings, bounds=self.bounds)
 
     def take(self, reading: FileReading, authority: Authority) -> tuple[Changes, float | None]:
         """Return the changes that a reading brings, and the seconds until the next one, if one is due.
