@@ -1,7 +1,7 @@
 """How commands speak: JSON or text on standard output, diagnostics on standard error, documented exit statuses.
 
-A command that answers for several environments is run once for each. What each run would write is kept as an `EnvironmentAnswer`,
-and `environments` writes all of them together.
+A command that answers for several environments is run once for each. What each run would write is kept as an
+`EnvironmentAnswer`, and `environments` writes all of them together.
 """
 
 from __future__ import annotations
