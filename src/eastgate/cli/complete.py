@@ -9,6 +9,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from eastgate.authority.authority import Authority
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import ManifestError, read_manifests
 from eastgate.cli.output import emit
 from eastgate.cluster.ends import AuthConfig, Host
@@ -84,7 +85,9 @@ def _authority(context: click.Context) -> Authority | None:
     if not files or "-" in files:
         return None
     try:
-        return Authority(read_manifests(files), strict=False)
+        manifests = read_manifests(files)
+        leave_out(manifests)
+        return Authority(manifests, strict=False)
     except (ManifestError, OSError):
         return None  # a completion says nothing about broken manifests: the command will
 

@@ -129,10 +129,7 @@ class _Reading:
         return self.sources.of_paths(*paths).manifests(self.settings)
 
     def authority(self, manifests: Manifests) -> Authority:
-        try:
-            return Authority(manifests, self.settings, strict=self.sources.strict, unread=Handling.IGNORE)
-        except ManifestError:
-            fail(manifests.reporter)
+        return self.sources.authority_on(manifests)
 
     def nothing(self) -> Authority:
         return Authority(read_manifests([], self.settings), self.settings, unread=Handling.IGNORE)

@@ -12,6 +12,7 @@ from eastgate.authority.authority import Authority as DecidingAuthority
 from eastgate.authority.deciding import Prepared
 from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import Question, QuestionError
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import ManifestError, read_manifests, read_plain, read_whole_text
 from eastgate.basics.public import checked, require
 from eastgate.cluster import question as question_module
@@ -215,10 +216,14 @@ def load(
     """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
 
     With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out.
+    Without `strict`, what cannot be read is left out, and `unread` says what becomes of answers that it could change.
     `strict`, `unread` and `live` are those of `Authority`.
     """
     bounds = Bounds.of(paths, follow=follow, exclude=_several(exclude))
-    return Authority(read_manifests(paths, settings, bounds=bounds), keys=keys, strict=strict, unread=unread, live=live)
+    manifests = read_manifests(paths, settings, bounds=bounds)
+    if not strict:
+        leave_out(manifests)
+    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
 
 
 @checked
