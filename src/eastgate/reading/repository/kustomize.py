@@ -20,7 +20,7 @@ from eastgate.reading.manifests.kustomizations import FILES, GROUP, PARTS, REMOT
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.repository.charts import InflatedChart, inflate
-from eastgate.reading.repository.closure import Closure, TooMuchError
+from eastgate.reading.repository.closure import BuildFiles, TooMuchError
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
 from eastgate.reading.repository.origins import WrittenFile
@@ -105,7 +105,7 @@ class _Build:
         self.root = os.path.realpath(part.folder)
         around_it = around(os.path.join(self.root, FILES[0]))
         follow = workshop.bounds.folders is None
-        self.closure = Closure((ANYWHERE,) if follow else (around_it, workshop.bounds), workshop.files)
+        self.closure = BuildFiles((ANYWHERE,) if follow else (around_it, workshop.bounds), workshop.files)
         self.inflated: dict[str, InflatedChart] = {}
         self.charts: list[str] = []
         self.where = part.folder
