@@ -123,6 +123,23 @@ def test_only_the_part_that_cannot_be_built_is_left_out(entry: str, why: str, ku
         assert (names(reading), left_out(reading)) == (["default/web"], expected)
 
 
+def test_a_generator_is_built_without_the_sources_that_are_not_there(kustomize: Path) -> None:
+    generators = (
+        "configMapGenerator:\n- name: a\n  files: [key=https://example.com/x.json, here.txt]\n"
+        "secretGenerator:\n- {name: b, envs: [.env]}\n- {name: c, env: other.env}\n"
+    )
+    write(
+        kustomize, {"kustomization.yaml": f"resources: [web.yaml]\n{generators}", "web.yaml": POLICY, "here.txt": "x"}
+    )
+    reading = built(KustomizeBuild("."))
+    assert "default/web" in names(reading)
+    assert left_out(reading) == [
+        ("`key=https://example.com/x.json` of configMapGenerator", "kustomization.yaml:4", "there is no such file"),
+        ("`.env` of secretGenerator", "kustomization.yaml:6", "there is no such file"),
+        ("`other.env` of secretGenerator", "kustomization.yaml:7", "there is no such file"),
+    ]
+
+
 def test_a_patch_of_what_is_there_applies_beside_what_is_left_out(kustomize: Path) -> None:
     patch = POLICY.replace("port: 80", "port: 81")
     write(kustomize, {**BASE, "prod/patch.yaml": f"{patch}---\n{_deployment('gone')}"})
