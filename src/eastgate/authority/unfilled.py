@@ -34,8 +34,10 @@ def take_placeholders(reporter: Reporter) -> list[Diagnostic]:
     placeholders: dict[str, Diagnostic] = {}
     kept: list[Diagnostic] = []
     for finding in reporter:
-        is_wrong = finding.is_error and finding.span is not None and not finding.span.source.is_object
-        found = placeholder_in_wrong(finding.span.underlined) if is_wrong and finding.span is not None else None
+        span = finding.span if finding.is_error else None
+        found = None
+        if span is not None and not span.source.is_object:
+            found = placeholder_in(finding.message) or placeholder_in_wrong(span.underlined)
         if found is None:
             kept.append(finding)
         else:
@@ -110,7 +112,7 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
     elif isinstance(value, Mapping):
         kept = of_meshes(value) if key == "annotations" else value
         for name, entry in kept.items():
-            yield from () if key == "labels" and is_describing(name) else _strings(entry)
+            yield from () if key == "labels" and is_describing(name) else (name, *_strings(entry))
     elif isinstance(value, tuple | list | frozenset):
         for entry in value:
             yield from _strings(entry)

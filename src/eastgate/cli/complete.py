@@ -11,6 +11,7 @@ from click.shell_completion import get_completion_class
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.environments import Deployment, deployments
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import ManifestError, read_manifests
 from eastgate.cli.output import emit
 from eastgate.cluster.ends import AuthConfig, Host
@@ -102,7 +103,9 @@ def _deployments(context: click.Context) -> list[Deployment]:
 def _authority(context: click.Context) -> Authority | None:
     for deployment in _deployments(context):  # of several environments the first that can be read
         with suppress(ManifestError, OSError):  # a completion says nothing about broken manifests: the command will
-            return Authority(read_manifests(deployment.paths), strict=False)
+            manifests = read_manifests(deployment.paths)
+            leave_out(manifests)
+            return Authority(manifests, strict=False)
     return None
 
 

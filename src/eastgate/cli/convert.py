@@ -17,7 +17,7 @@ from eastgate.cli.environments import Task, answer_all, each_environment
 from eastgate.cli.options import Sources, cluster_options, more_files, source_options
 from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, output_option, say, warn
 from eastgate.cli.unconsidered import note
-from eastgate.cluster.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like
+from eastgate.cluster.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like, list_left_out
 from eastgate.convert import KINDS, Assumption, Conversion, Options
 from eastgate.convert import convert as convert_documents
 from eastgate.convert.run import as_json, as_yaml
@@ -111,7 +111,8 @@ def _convert(
     refused = strict and bool(conversion.losses)
     if out is not None and not refused:
         _write_files(conversion, out, output)
-    left_out = list(manifests.unread.objects) if sources.unread is not Handling.IGNORE else []
+    every = manifests.unread.objects
+    left_out = [unread for unread in every if sources.unread is not Handling.IGNORE or unread.part is not None]
     is_verified = verified and not conversion.is_empty
     report = _verify(manifests, reading.documents, conversion, settings, options) if is_verified else None
     if report is not None:
@@ -122,7 +123,8 @@ def _convert(
         sys.exit(_LOST if conversion.losses else PARTIAL)
     if report is not None and (status := _status(report, conversion)):
         sys.exit(status)
-    sys.exit(_LOST if conversion.losses else PARTIAL if any(map(is_policy_like, left_out)) else 0)
+    is_partial = any(is_policy_like(unread) or unread.part is not None for unread in left_out)
+    sys.exit(_LOST if conversion.losses else PARTIAL if is_partial else 0)
 
 
 def _verify(
@@ -194,6 +196,7 @@ def _say(
             f"; {kept} polic{'y is' if kept == 1 else 'ies are'} not converted and must stay in force" if kept else ""
         )
         say(f"{words}{behind}", err=True)
+    note(list_left_out(left_out), err=True)
     note(describe_unread(left_out), err=True)
     if report is not None:
         _say_verified(report, conversion)

@@ -182,7 +182,11 @@ class _PairReport:
 
 
 def _in_short(report: DiffReport) -> str:
-    return "changes" if report.changes else "no change" if report.proven else "not proven"
+    if report.changes:
+        return "changes"
+    if not report.proven:
+        return "not proven"
+    return "no change" if report.common else "nothing to compare"
 
 
 def _pairs(sources: Sources, settings: Settings, asked: _DiffOptions, folders: ExitStack) -> Iterator[_Pair]:

@@ -12,6 +12,7 @@ from eastgate.authority.authority import Authority as DecidingAuthority
 from eastgate.authority.deciding import Prepared
 from eastgate.authority.decisions import Decision
 from eastgate.authority.environments import only_deployment
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import ManifestError, read_manifests, read_plain, read_whole_text
 from eastgate.basics.public import checked, require
@@ -220,7 +221,8 @@ def load(
 
     With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out. Of a
     repository with several environments, `environment` names the one that is read: without it the ManifestError lists
-    them. `helm` and `helm_values` are those of the command line, `strict`, `unread` and `live` those of `Authority`.
+    them. Without `strict`, what cannot be read is left out, and `unread` says what becomes of answers that it could
+    change. `helm` and `helm_values` are those of the command line, `strict`, `unread` and `live` those of `Authority`.
     """
     bounds = Bounds.of(paths, follow=follow, exclude=_several(exclude))
     values = (helm_values,) if isinstance(helm_values, str | PathLike) else tuple(helm_values)
@@ -232,6 +234,8 @@ def load(
     patterns = () if environment is None else (environment,)
     found = only_deployment(paths, bounds, patterns, options, way_out=lambda name: f'choose one: environment="{name}"')
     manifests = read_manifests(found.paths, settings, bounds=bounds)
+    if not strict:
+        leave_out(manifests)
     return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
 
 

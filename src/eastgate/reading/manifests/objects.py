@@ -23,6 +23,7 @@ from eastgate.reading.manifests.heads import (
     with_generated_name,
 )
 from eastgate.reading.manifests.node import Node, Plain
+from eastgate.reading.manifests.templates import is_template, objects_of
 from eastgate.reading.manifests.text import DecodedText
 
 Positioned = Callable[[str, str], bool]
@@ -131,7 +132,8 @@ class Collector:
 
     def _add_value(self, value: Plain, stretch: Stretch, inherited: Inherited | None, *, is_root: bool) -> None:
         head_of = head(value, inherited) if isinstance(value, dict) else None
-        if head_of is None or not isinstance(value, dict) or _is_list(head_of.kind, value):
+        is_opened = isinstance(value, dict) and is_template(str(value.get("apiVersion")), str(value.get("kind")))
+        if head_of is None or not isinstance(value, dict) or is_opened or _is_list(head_of.kind, value):
             self.add_node(stretch.node(), stretch, inherited, depth=0 if is_root else 1)
             return
         self.roots += is_root
@@ -150,6 +152,10 @@ class Collector:
         kind = data.get("kind")
         if isinstance(kind, str) and _is_list(kind, node.value if isinstance(node.value, dict) else {}):
             return self._open_list(node, origin, kind, depth)
+        if isinstance(kind, str) and depth < _MOST_LISTS and is_template(str(data.get("apiVersion")), kind):
+            self._reading.unused += 1
+            added = [self.add_node(entry, entry, depth=depth + 1) for entry in objects_of(node)]
+            return any(added)
         head_of = head(data, inherited) or self._head_with_generated_name(data, inherited)
         if head_of is None:
             if not self._may_matter(node, inherited):

@@ -24,6 +24,7 @@ from eastgate.reading.manifests.kustomizations import parts, report_missing
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.objects import Collector, Differ, Matters, Positioned, always_differ, everything
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
+from eastgate.reading.manifests.templates import is_template
 from eastgate.reading.manifests.text import DecodedText, decode
 from eastgate.reading.manifests.torn import hides_kind, torn_document
 from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
@@ -208,7 +209,8 @@ def _line_and_column(finding: Diagnostic) -> tuple[int, int]:
 def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector, reporter: Reporter) -> None:
     chunk = text.source.text[start:end]
     if not text.bad and chunk_problem(text, start, end) is None:
-        if collector.skims and (type_ := type_of(chunk)) is not None and not collector.takes(*type_):
+        type_ = type_of(chunk) if collector.skims else None
+        if type_ is not None and not collector.takes(*type_) and not is_template(*type_):
             collector.pass_over()
             return
         if not collector.wants(*hint(chunk)):

@@ -24,6 +24,8 @@ from eastgate.reading.manifests.codes import KUSTOMIZE_FAILED
 
 _KUBECTL_LOG = regex(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
 _KUBECTL_BLOCK = regex(r"(?ms)^[A-Z]\d{4} [^\n]* err=<\n(.*?)^ >$")
+_BLOCK = "err=<"  # at the end of the line before an error of several lines
+_HINTS = ("Use --debug", "level=")
 _SECONDS = 120
 _MOST_BYTES = 256 * 1024 * 1024
 _MOST_MEMORY = 4 * 1024 * 1024 * 1024
@@ -145,11 +147,15 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reason(stderr: bytes) -> str:
-    text = stderr.decode("utf-8", "replace")
-    if block := _KUBECTL_BLOCK.search(text):
-        wanted = " ".join(block[1].split())
+    """Return what a program says is wrong: its error, which helm and kubectl may write on several lines."""
+    lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    first = next((index for index, line in enumerate(lines) if line.lower().startswith("error")), None)
+    logged = next((index for index, line in enumerate(lines) if line.endswith(_BLOCK)), None)
+    if first is not None:
+        wanted = " ".join(line for line in lines[first:] if not line.startswith(_HINTS))
+    elif logged is not None:
+        wanted = " ".join(line for line in lines[logged + 1 :] if line != ">")
     else:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        last = lines[-1] if lines else "no reason given"
-        wanted = _KUBECTL_LOG.sub(r"\1", next((line for line in lines if line.lower().startswith("error")), last))
+        wanted = lines[-1] if lines else "no reason given"
+    wanted = _KUBECTL_LOG.sub(r"\1", wanted)
     return printable(wanted.removeprefix("Error:").removeprefix("error:").strip()[:_LONGEST_REASON])

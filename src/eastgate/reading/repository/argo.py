@@ -108,7 +108,7 @@ class _Application:
         elif why := self._problem(path, url, application):
             self._leave_out(application, why)
         else:
-            place = inside(self._tree, path, application.path)
+            place = inside(self._tree, path)
             folder = self._tree.folder(place) if place is not None else None
             if folder is not None:
                 self._folder(application, source, folder, references)
@@ -169,7 +169,7 @@ class _Application:
         helm = mapping(source.get("helm"))
         files: list[str] = []
         for name in texts(helm.get("valueFiles")):
-            file = self._value_file(name, folder, references, application)
+            file = self._value_file(name, folder, references)
             if file is not None:
                 files.append(file)
             elif helm.get("ignoreMissingValueFiles") is not True:
@@ -182,14 +182,14 @@ class _Application:
             why = f"the chart `{folder.path}` makes Applications, which are not followed"
             self._leave_out(application, why)
 
-    def _value_file(self, name: str, folder: Folder, references: set[str], application: Declaration) -> str | None:
+    def _value_file(self, name: str, folder: Folder, references: set[str]) -> str | None:
         if "://" in name:
             return None
         reference, _, rest = name.partition("/")
         if reference in references:
-            return inside(self._tree, rest, application.path)
+            return inside(self._tree, rest)
         if name.startswith("/"):
-            return inside(self._tree, name, application.path)
+            return inside(self._tree, name)
         path = os.path.normpath(os.path.join(folder.path, name))
         return path if os.path.isfile(path) and self._tree.may_read(path) else None
 

@@ -7,7 +7,7 @@ is built, no program runs, and nothing is fetched.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.records import dataclass
@@ -25,6 +25,8 @@ from eastgate.reading.repository.releases import add_release
 from eastgate.reading.repository.skaffold import skaffold_projects
 from eastgate.reading.repository.sources import Sources
 from eastgate.reading.repository.tree import Folder, Tree
+
+_OF_FLUX = ("bootstrap", "cluster", "config", "flux", "flux-system", "gotk", "setup")  # say nothing of a cluster
 
 
 def find_environments(
@@ -83,8 +85,9 @@ def _entries(tree: Tree) -> Iterator[_Entry]:
     sources = Sources(tree)
     used = _Used()
     for cluster in flux_clusters(tree, sources):
-        given = "" if is_telling(os.path.relpath(cluster.folder, tree.path)) else "cluster"
-        yield used.by(_Entry(EntryKind.FLUX, cluster.folder, cluster.entry, cluster.draft, given))
+        folder = _before(cluster.folder, _OF_FLUX)
+        given = "cluster" if os.path.relpath(folder or os.curdir, tree.path) == os.curdir else ""
+        yield used.by(_Entry(EntryKind.FLUX, folder, cluster.entry, cluster.draft, given))
     for application in argo_applications(tree, sources):
         folder = os.path.dirname(application.entry) or os.curdir
         draft, namespace = application.draft, application.namespace
@@ -92,6 +95,13 @@ def _entries(tree: Tree) -> Iterator[_Entry]:
     for entries_of in (_kustomizations, _charts, _skaffold, _plain):
         for entry in list(entries_of(tree, used)):
             yield used.by(entry)
+
+
+def _before(path: str, last: Collection[str]) -> str:
+    """Return a path without the last folders if these say nothing."""
+    while os.path.basename(path) in last:
+        path = os.path.dirname(path)
+    return path
 
 
 class _Used:
@@ -173,7 +183,7 @@ def _skaffold(tree: Tree, used: _Used) -> Iterator[_Entry]:
 
 def _plain(tree: Tree, used: _Used) -> Iterator[_Entry]:
     """Yield what is left."""
-    for group in plain_folders(tree, used.files, used.folders):
+    for group in plain_folders(tree, used.files):
         draft = Draft()
         draft.add_files(group.files)
         declared = [declaration for file in group.files for declaration in file.declarations]

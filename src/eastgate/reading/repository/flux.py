@@ -26,7 +26,7 @@ GROUP: Final = "kustomize.toolkit.fluxcd.io"
 _OPERATOR = "fluxcd.controlplane.io"
 _OVERLAY = ("patches", "patchesStrategicMerge", "patchesJson6902", "components", "images", "namePrefix", "nameSuffix")
 _MOST_FOLLOWED = 5000  # Kustomizations of one environment
-_CLUSTERS = ("clusters", "cluster")
+_CLUSTERS = "clusters"
 _OWN_FOLDERS = ("flux-system", "flux", "gotk")
 
 
@@ -75,7 +75,8 @@ class _Held:
         find = finder(tree)
         self.holds: dict[tuple[str, int], set[tuple[str, int]]] = {}
         for each in kustomizations:
-            folder = sources.flux_folder(_synchronised(each), find)
+            known = _synchronised(each)
+            folder = sources.flux_folder(known, find) if known.spec.get("path") else None  # or a patch gives it one
             inner = contents_of(tree, folder).declarations if isinstance(folder, Folder) else []
             self.holds[_key(each)] = {_key(child) for child in inner if is_flux(child)}
 
@@ -116,7 +117,7 @@ def _cluster_folder(tree: Tree, root: Declaration) -> str:
 
 def _cluster_name(tree: Tree, folder: str) -> str | None:
     steps = os.path.relpath(folder, tree.path).split(os.sep)
-    at = next((index for index, step in enumerate(steps[:-1]) if step in _CLUSTERS), None)
+    at = next((index for index, step in enumerate(steps[:-1]) if step == _CLUSTERS), None)
     return None if at is None else os.path.normpath(os.path.join(tree.path, *steps[: at + 2]))
 
 

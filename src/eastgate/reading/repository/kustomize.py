@@ -20,7 +20,8 @@ from eastgate.reading.manifests.kustomizations import FILES, GROUP, PARTS, REMOT
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.repository.charts import InflatedChart, inflate
-from eastgate.reading.repository.closure import Closure, TooMuchError
+from eastgate.reading.repository.closure import BuildFiles, TooMuchError
+from eastgate.reading.repository.generators import without_missing_sources
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
 from eastgate.reading.repository.origins import WrittenFile
@@ -105,7 +106,7 @@ class _Build:
         self.root = os.path.realpath(part.folder)
         around_it = around(os.path.join(self.root, FILES[0]))
         follow = workshop.bounds.folders is None
-        self.closure = Closure((ANYWHERE,) if follow else (around_it, workshop.bounds), workshop.files)
+        self.closure = BuildFiles((ANYWHERE,) if follow else (around_it, workshop.bounds), workshop.files)
         self.inflated: dict[str, InflatedChart] = {}
         self.charts: list[str] = []
         self.where = part.folder
@@ -175,6 +176,10 @@ class _Build:
         """Collect the files that a kustomization names; return the folders."""
         waiting = self._collect_parts(folder)
         self._take_charts(folder)
+        for source in without_missing_sources(folder.value, folder.path, REMOTE.search):
+            what = f"`{printable(source.name)}` of {source.generator}"
+            self._built.leave_out(what, folder.where(*source.path), "there is no such file")
+            folder.lacks = True
         words = set(words_of(folder.value))
         for name in _WITH_FILES:
             for entry in _strings(folder.value.get(name)):

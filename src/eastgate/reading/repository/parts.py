@@ -101,31 +101,20 @@ class Draft:
         self.add(render)
 
 
-def inside(tree: Tree, path: str, near: str = "") -> str | None:
+def inside(tree: Tree, path: str) -> str | None:
     """Return a path of the repository as seen from here; None if it is not there, or leads out.
 
-    The path is relative to the root of the repository. A part of a repository may stand alone in a folder, so the
-    folders from the one that was named down to that of `near`, the file with the path, are tried, too.
+    The path is relative to the root of the repository, or to the folder that was named: that may be a repository which
+    another one contains.
     """
-    if "\0" in path or path.startswith("~"):
+    if "\0" in path or path.startswith("~") or leads_out(path):
         return None
     relative = os.path.normpath(path.lstrip("/") or os.curdir)
-    if relative.split(os.sep)[0] == os.pardir:
-        return None
-    for base in dict.fromkeys((tree.base, tree.path, *_between(tree.path, near))):
+    for base in dict.fromkeys((tree.base, tree.path)):
         candidate = os.path.normpath(os.path.join(base, relative))
         if os.path.lexists(candidate) and tree.may_read(candidate):
             return candidate
     return None
-
-
-def _between(root: str, file: str) -> list[str]:
-    """Return the folders from a root down to that of a file, without the root."""
-    relative = os.path.relpath(os.path.dirname(file), root) if file else os.curdir
-    if relative.startswith(os.pardir) or relative == os.curdir:
-        return []
-    steps = relative.split(os.sep)
-    return [os.path.join(root, *steps[: length + 1]) for length in range(len(steps))]
 
 
 def leads_out(path: str) -> bool:

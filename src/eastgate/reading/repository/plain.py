@@ -8,8 +8,9 @@ to each.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from hashlib import blake2b
+from typing import Final
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
@@ -21,9 +22,32 @@ from eastgate.reading.repository.tree import Folder, Tree
 _TOP = regex(r"(?m)^(apiVersion|kind):[ ]*[\"']?([^\s\"'#]+)")
 _BLOCK = regex(r"(?m)^metadata:[ \t]*(?:#.*)?\r?\n((?:[ \t]+.*\n|[ \t]*\r?\n|#.*\n)*)")
 _FIELD = regex(r"(?m)^([ ]+)(name|namespace):[ ]*[\"']?([^\s\"'#]+)")
-_SHARED = ("Namespace", "CustomResourceDefinition")  # several folders have the same ones, and no copy decides
-
-_MOST_PLACES = 12
+_MOST_BYTES = 1 << 24
+_MOST_PLACES: Final = 12
+"""Folders that define the same differently, beyond which they are tests or examples, and have nothing in common."""
+_NO_RIVALS: Final = frozenset(
+    {
+        "Certificate",
+        "ClusterIssuer",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ConfigMap",
+        "CustomResourceDefinition",
+        "HorizontalPodAutoscaler",
+        "Issuer",
+        "Namespace",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "Role",
+        "RoleBinding",
+        "Secret",
+        "ServiceAccount",
+        "StorageClass",
+    }
+)
+"""Kinds of which folders for one place have different copies, too, and which decide nothing."""
 
 _Object = tuple[str, str, str]
 
@@ -34,47 +58,72 @@ class PlainFolder:
 
     folder: str
     files: list[ManifestFile]
+    objects: dict[_Object, bytes] | None = None
+    """A digest of each object that the files define; computed when folders are compared."""
+
+    def clashes(self, other: PlainFolder) -> bool:
+        """Return whether both define some object, and differently."""
+        mine, its = self.defined(), other.defined()
+        small, large = (mine, its) if len(mine) < len(its) else (its, mine)
+        return any(identity in large and large[identity] != digest for identity, digest in small.items())
+
+    def defined(self) -> dict[_Object, bytes]:
+        """Return a digest of each object."""
+        if self.objects is None:
+            self.objects = {identity: digest for file in self.files for identity, digest in _objects(file.path)}
+        return self.objects
 
 
-def plain_folders(tree: Tree, used_files: set[str], used_folders: set[str]) -> list[PlainFolder]:
+def plain_folders(tree: Tree, used_files: Collection[str]) -> list[PlainFolder]:
     """Return the environments of the manifests that nothing else uses."""
-    groups = [group for group in _groups(tree.root, used_files, used_folders) if any(map(_deploys, group.files))]
-    if not groups:
-        return []
-    rivals = _rivals(groups) if len(groups) > 1 else []
-    if not rivals:
-        folder = _common([group.folder for group in groups])
-        return [PlainFolder(folder, [file for group in groups for file in group.files])]
+    groups = _groups(tree.root, used_files)
+    deploying = [group for group in groups if any(map(_deploys, group.files))]
+    if len(groups) <= 1 or not deploying:
+        return deploying
+    rivals = [group for group in deploying if any(group.clashes(other) for other in deploying if other is not group)]
     others = [group for group in groups if group not in rivals]
-    shared = [file for group in others for file in group.files]
-    if len(rivals) > _MOST_PLACES:  # of tests or examples, which have nothing in common
-        return [*rivals, *([PlainFolder(_common([group.folder for group in others]), shared)] if shared else [])]
-    return [PlainFolder(rival.folder, [*shared, *rival.files]) for rival in rivals]
+    if len(rivals) > _MOST_PLACES:
+        return [*rivals, *([_joined(_common(others), others)] if others else [])]
+    return [_joined(rival.folder, [*others, rival]) for rival in rivals] or [_joined(_common(others), others)]
 
 
 def _deploys(file: ManifestFile) -> bool:
     return file.has_objects or any(map(is_release, file.declarations))
 
 
-def _common(folders: list[str]) -> str:
-    return os.path.commonpath(folders) or os.curdir if folders[0] != os.curdir else os.curdir
+def _groups(folder: Folder, used_files: Collection[str]) -> list[PlainFolder]:
+    """Return what is left in a folder and below it: one group, unless some of it clashes."""
+    if not _may_hold(folder):
+        return []
+    own = [file for file in folder.files if file.may_have_objects or _deploys(file)]
+    left = [file for file in own if file.real not in used_files]
+    groups = [PlainFolder(folder.path, left)] if left else []
+    groups += [group for inner in folder.folders for group in _groups(inner, used_files)]
+    if len(groups) <= 1 or _any_clash(groups):
+        return groups
+    return [_joined(folder.path if left else _common(groups), groups)]
 
 
-def _groups(folder: Folder, used_files: set[str], used_folders: set[str]) -> Iterator[PlainFolder]:
-    """Yield the topmost folders with plain manifests, each with all that is left below it."""
-    own = [file for file in _left(folder, used_files, used_folders) if file.may_have_objects]
-    if any(map(_deploys, own)):
-        below = [file for inner in folder.folders for file in _all_left(inner, used_files, used_folders)]
-        yield PlainFolder(folder.path, own + below)
-        return
-    for inner in folder.folders if _may_hold(folder) else ():
-        yield from _groups(inner, used_files, used_folders)
+def _any_clash(groups: list[PlainFolder]) -> bool:
+    seen: dict[_Object, bytes] = {}
+    for group in groups:
+        for identity, digest in group.defined().items():
+            if seen.setdefault(identity, digest) != digest:
+                return True
+    return False
 
 
-def _all_left(folder: Folder, used_files: set[str], used_folders: set[str]) -> Iterator[ManifestFile]:
-    yield from (file for file in _left(folder, used_files, used_folders) if file.may_have_objects)
-    for inner in folder.folders if _may_hold(folder) else ():
-        yield from _all_left(inner, used_files, used_folders)
+def _joined(folder: str, groups: list[PlainFolder]) -> PlainFolder:
+    """Return one group of several."""
+    objects = {identity: digest for group in groups for identity, digest in (group.objects or {}).items()}
+    whole = all(group.objects is not None for group in groups)
+    return PlainFolder(folder, [file for group in groups for file in group.files], objects if whole else None)
+
+
+def _common(groups: list[PlainFolder]) -> str:
+    """Return the folder that several groups are in."""
+    folders = [group.folder for group in groups]
+    return os.curdir if os.curdir in folders else os.path.commonpath(folders) or os.curdir
 
 
 def _may_hold(folder: Folder) -> bool:
@@ -84,38 +133,18 @@ def _may_hold(folder: Folder) -> bool:
     return folder.chart is None or folder.parent is None
 
 
-def _left(folder: Folder, used_files: set[str], used_folders: set[str]) -> list[ManifestFile]:
-    if not _may_hold(folder) or (folder.real in used_folders and folder.kustomization is not None):
-        return []
-    return [file for file in folder.files if file.real not in used_files]
-
-
-def _rivals(groups: list[PlainFolder]) -> list[PlainFolder]:
-    """Return the folders that define some object otherwise than another one does."""
-    definitions: dict[_Object, list[tuple[PlainFolder, bytes]]] = {}
-    for group in groups:
-        for file in group.files:
-            for identity, digest in _objects(file.path):
-                definitions.setdefault(identity, []).append((group, digest))
-    rivals: list[PlainFolder] = []
-    for several in definitions.values():
-        if len({id(group) for group, _ in several}) > 1 and len({digest for _, digest in several}) > 1:
-            rivals += [group for group, _ in several if group not in rivals]
-    return [group for group in groups if group in rivals]
-
-
 def _objects(path: str) -> Iterator[tuple[_Object, bytes]]:
     """Yield what the documents of a file define, as far as their text tells, with a digest of each."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(1 << 24)
+            text = file.read(_MOST_BYTES)
     except OSError:
         return
     for start, end in chunks(text):
         chunk = text[start:end]
         head = dict(_TOP.findall(chunk))
         block = _BLOCK.search(chunk if chunk.endswith("\n") else chunk + "\n")
-        if block is None or "kind" not in head or head["kind"] in _SHARED:
+        if block is None or head.get("kind", "Namespace") in _NO_RIVALS:
             continue
         fields: dict[str, tuple[int, str]] = {}
         for indent, key, value in _FIELD.findall(block[1]):

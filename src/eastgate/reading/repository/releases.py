@@ -31,7 +31,7 @@ def add_release(tree: Tree, release: Declaration, find: Find, draft: Draft) -> N
     if text_of(source.get("kind")) not in _LOCAL:
         draft.leave_out(*_remote(release, chart, sources))
         return
-    folder = inside(tree, path, release.path)
+    folder = inside(tree, path)
     found = tree.folder(folder) if folder is not None else None
     if found is None or found.chart is None:
         name = f"{text_of(source.get('kind'))} `{text_of(source.get('name'))}`"
@@ -39,7 +39,7 @@ def add_release(tree: Tree, release: Declaration, find: Find, draft: Draft) -> N
         draft.leave_out(release.title, release.where, why)
         return
     namespace = text_of(spec.get("targetNamespace")) or release.namespace or None
-    files = [inside(tree, each, release.path) for each in texts(chart.get("valuesFiles"))]
+    files = [inside(tree, each) for each in texts(chart.get("valuesFiles"))]
     for name, file in zip(texts(chart.get("valuesFiles")), files, strict=True):
         if file is None:
             draft.leave_out(f"values of {release.title}", release.where, f"`{name}` is not in this repository")

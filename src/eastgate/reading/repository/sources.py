@@ -60,13 +60,13 @@ class Sources:
         namespace = text_of(reference.get("namespace")) or kustomization.namespace
         if kind == "ExternalArtifact":
             paths = _artifact_paths(name, path, self._generators, kustomization)
-            places = [place for each in paths if (place := inside(self._tree, each, kustomization.path)) is not None]
+            places = [place for each in paths if (place := inside(self._tree, each)) is not None]
         else:
             source = find(kind, namespace, name)
             url = text_of(source.spec.get("url")) if source is not None else ""
             if name != _OWN and self.is_elsewhere(url, path):
                 return path, f"it is in another repository, the {kind} `{name}`"
-            place = inside(self._tree, path, kustomization.path)
+            place = inside(self._tree, path)
             places = [place] if place is not None else []
         folders = (self._tree.folder(place) for place in places)
         found = next((folder for folder in folders if folder is not None), None)

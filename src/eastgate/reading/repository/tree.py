@@ -139,8 +139,10 @@ class Tree:
 
     @cached_property
     def declarations(self) -> list[Declaration]:
-        """Return everything below the folder that declares something."""
-        return [each for folder in self.root.walk() for file in folder.files for each in file.declarations]
+        """Return everything below the folder that declares something. A patch of it declares nothing."""
+        patches = {os.path.normpath(path) for folder in self.root.walk() for path in _patches(folder)}
+        files = (file for folder in self.root.walk() for file in folder.files)
+        return [each for file in files if file.path not in patches for each in file.declarations]
 
     @cached_property
     def index(self) -> Index:
@@ -269,6 +271,16 @@ def _file(path: str, real: str) -> ManifestFile:
     if _DECLARES.search(content) is not None:
         file.chunks = list(declaring(path, _decoded(content)))
     return file
+
+
+def _patches(folder: Folder) -> Iterator[str]:
+    """Yield the paths that a kustomization names as patches."""
+    for name in ("patches", "patchesStrategicMerge", "patchesJson6902") if folder.content else ():
+        written = folder.content.get(name)
+        for entry in written if isinstance(written, list) else ():
+            path = mapping(entry).get("path") if isinstance(entry, dict) else entry
+            if isinstance(path, str) and "\n" not in path:
+                yield os.path.join(folder.path, path)
 
 
 def _decoded(content: bytes) -> str:

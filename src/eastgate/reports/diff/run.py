@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
@@ -110,6 +110,7 @@ def report_of(comparison: AuthorityComparison, *, unread: bool = True) -> DiffRe
     unproven = [*_unproven(comparison, words, said)]
     if unread:
         unproven += [Unproven(DoubtReason.UNREAD, name) for name in _unread(comparison)]
+    unproven += [Unproven(DoubtReason.LEFT_OUT, part) for part in _left_out(comparison)]
     pairing = comparison.pairing
     return DiffReport(
         tuple(changes),
@@ -209,9 +210,25 @@ def _unread(comparison: AuthorityComparison) -> Iterator[str]:
     Those that are the same on both sides do not, where all that they may act on is the same too.
     """
     before, after = (
-        {str(unread): unread for unread in authority.unread_objects.objects if _acts(unread)}
+        {str(unread): unread for unread in authority.unread_objects.objects if _acts(unread) and unread.part is None}
         for authority in (comparison.old, comparison.new)
     )
+    yield from _otherwise(comparison, before, after)
+
+
+def _left_out(comparison: AuthorityComparison) -> Iterator[str]:
+    """Yield the parts that cannot be read and may make a difference, likewise."""
+    before, after = (
+        {str(unread.part): unread for unread in authority.unread_objects.objects if _acts(unread) and unread.part}
+        for authority in (comparison.old, comparison.new)
+    )
+    yield from _otherwise(comparison, before, after)
+
+
+def _otherwise(
+    comparison: AuthorityComparison, before: Mapping[str, Unread], after: Mapping[str, Unread]
+) -> Iterator[str]:
+    """Yield the names of objects that are on one side alone or say something else, or act in another world."""
     same_world = comparison.old.world.objects == comparison.new.world.objects
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)

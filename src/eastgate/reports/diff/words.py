@@ -91,6 +91,8 @@ def unproven_text(unproven: Unproven) -> str:
             return f"{subject} cannot be read; what it targets is taken as closed"
         case DoubtReason.UNREAD:
             return f"{subject} is of a kind that is not read"
+        case DoubtReason.LEFT_OUT:
+            return f"left out: {subject}"
         case DoubtReason.NETWORK:
             return f"network policies treat other connections differently, such as {subject}"
         case DoubtReason.DERIVED:
