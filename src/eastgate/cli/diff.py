@@ -35,7 +35,8 @@ from eastgate.settings import Settings
 
 _EXIT = (
     "Exits with 0 if no request changes its verdict (or none in the way of --fail-on), 1 if some do, "
-    "2 if something cannot be read, 3 if no change was found and it is not proven that there is none."
+    "2 if something cannot be read, 3 if no change was found and it is not proven that there is none, or there is nothing "
+    "to compare."
 )
 
 
@@ -78,7 +79,7 @@ def diff(
     """Show which requests change their verdict.
 
     PATH... are the folders OLD and NEW, or one folder with --git, --with or --without. If no request changes its
-    verdict, Eastgate proves it.
+    verdict, Eastgate proves it. Policies without any workload are compared on invented ones.
     """
     reading = _Reading(replace(sources, unread=Handling.IGNORE), sources.settings())
     named, more, paths = sources.named, sources.more, sources.paths
