@@ -51,7 +51,8 @@ from eastgate.settings import Settings
 
 _EXIT = (
     "Exits with 0 if no request changes its verdict (or none in the way of --fail-on), 1 if some do, "
-    "2 if something cannot be read, 3 if no change was found and it is not proven that there is none."
+    "2 if something cannot be read, 3 if no change was found and it is not proven that there is none, or there is nothing "
+    "to compare."
 )
 
 
@@ -107,7 +108,8 @@ def diff(
     """Show which requests change their verdict.
 
     PATH... are the folders OLD and NEW, or one folder with --git, --between, --with or --without. If no request changes
-    its verdict, Eastgate proves it. Environments of OLD and NEW that have the same name are compared.
+    its verdict, Eastgate proves it. Environments of OLD and NEW that have the same name are compared. Policies without
+    any workload are compared on invented ones.
     """
     if between is not None and (git is not None or added or removed):
         raise click.UsageError("--between compares environments as they are: leave out --git, --with and --without")

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import click
 
@@ -35,8 +35,13 @@ from eastgate.cli.progress import progress
 from eastgate.reading.manifests.files import STDIN
 
 _MOST_NAMED = 3
+_MOST_ALIKE = 5  # diagnostics of one code that are written out
 _ORDER = ("DENY", "DEPENDS", "ALLOW")  # of the first line
 _WHOLE = ("dot", "mermaid", "svg", "html", "csv", "whole")  # two of these are not one text
+
+
+_Shown: TypeAlias = tuple[Diagnostic, list[str]]
+"""A diagnostic, and the names of the environments that it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +309,14 @@ def _add_failures(answers: dict[str, EnvironmentAnswer], notes: Notes) -> None:
             notes.add_line(line, name)
 
 
+def _by_code(shown: Sequence[_Shown]) -> dict[str, list[_Shown]]:
+    """Group diagnostics by their codes, in the order in which these come first."""
+    groups: dict[str, list[_Shown]] = {}
+    for pair in shown:
+        groups.setdefault(pair[0].code.id, []).append(pair)
+    return groups
+
+
 class Notes:
     """Diagnostics and other lines beside the answers: each is written once, with the environments that it is about."""
 
@@ -342,7 +355,16 @@ class Notes:
         """Write all of them to standard error."""
         color = colored(sys.stderr)
         shown = [pair for pair in self._diagnostics.values() if pair[0].code.severity is not Severity.INFO]
-        texts = [f"{render_all([diagnostic], color=color)}{self._where(names)}" for diagnostic, names in shown]
+        texts = []
+        for several in _by_code(shown).values():
+            texts += [
+                f"{render_all([diagnostic], color=color)}{self._where(names)}"
+                for diagnostic, names in several[:_MOST_ALIKE]
+            ]
+            if more := several[_MOST_ALIKE:]:
+                names = list(dict.fromkeys(name for _, names in more for name in names))
+                code = more[0][0].code
+                texts.append(f"{code.severity}[{code.id}]: {len(more)} more in {listed(names, len(self._names))}")
         if texts:
             say("\n\n".join(texts) + "\n", err=True)
         for line, names in self._lines.items():

@@ -47,6 +47,7 @@ class DoubtReason(enum.StrEnum):
     DERIVED = "derivedOtherwise"  # proxies accept other tokens, or have other addresses
     LABELS = "labelsUnknown"  # a policy selects by labels that only a cluster adds
     HOST = "hostChanged"  # a policy for a host may decide otherwise
+    NO_TARGET = "targetMissing"  # a policy that has changed is about nothing that is compared
     TIME = "outOfTime"  # there was no time to compare the rest
 
 

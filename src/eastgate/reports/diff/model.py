@@ -9,6 +9,7 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import brief, dataclass
 from eastgate.reach.comparison import DoubtReason
 from eastgate.reach.endings import Spelling
+from eastgate.reports.invented import Invention
 
 SPELLINGS = {
     Spelling.PLAIN: "plain",
@@ -40,7 +41,7 @@ class ChangedRequests:
     """Requests as people say them. `condition` None: all of these callers to these destinations.
 
     `callers` are the ids that `eastgate graph` has for them too. `spellings` are those of paths and hosts, `plain` and
-    the other values of `SPELLINGS`.
+    the other values of `SPELLINGS`. `destination_words` say what destinations are that are invented.
     """
 
     callers: tuple[str, ...]
@@ -49,16 +50,22 @@ class ChangedRequests:
     ports: ChangedPorts
     condition: str | None
     spellings: tuple[str, ...]
+    destination_words: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return brief(self, f"{', '.join(self.caller_words)} -> {', '.join(self.destinations)}")
+
+    @property
+    def target_words(self) -> tuple[str, ...]:
+        """Return the destinations as people say them."""
+        return self.destination_words or self.destinations
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
         ports = self.ports
         return {
             "from": ", ".join(self.caller_words),
-            "to": ", ".join(self.destinations),
+            "to": ", ".join(self.target_words),
             "port": ports.numbers[0] if len(ports.numbers) == 1 and not ports.others else None,
             "condition": self.condition,
             "callers": list(self.callers),
@@ -142,7 +149,8 @@ class Unproven:
 class DiffReport:
     """Two sets of policies compared. `common`: how many destinations are on both sides.
 
-    `source` are the arguments by which the commands of examples read manifests, or a cluster.
+    `source` are the arguments by which the commands of examples read manifests, or a cluster. `invented` are workloads
+    that stand for those that policies would select, where neither side declares any.
     """
 
     changes: tuple[VerdictChange, ...]
@@ -152,6 +160,7 @@ class DiffReport:
     common: int
     changed_policies: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
+    invented: tuple[Invention, ...] = ()
 
     def __repr__(self) -> str:
         return brief(self, f"{self.wider} wider, {self.narrower} narrower, {len(self.unproven)} unproven")
@@ -159,7 +168,12 @@ class DiffReport:
     @property
     def proven(self) -> bool:
         """Return whether every request that changes is in some change."""
-        return not self.unproven
+        return not self.unproven and not self.is_void
+
+    @property
+    def is_void(self) -> bool:
+        """Return whether there was nothing to compare."""
+        return not self.common and not self.changes
 
     @property
     def equal(self) -> bool:
@@ -200,4 +214,10 @@ class DiffReport:
             "changedPolicies": list(self.changed_policies),
             "compared": self.common,
             "summary": {"wider": self.wider, "narrower": self.narrower, "unproven": len(self.unproven)},
+            **({"invented": self._invented()} if self.invented else {}),
         }
+
+    def _invented(self) -> dict[str, object]:
+        """Return the invented workloads as a list of objects of the Kubernetes API, each once."""
+        objects = {repr(one): one for each in self.invented for one in each.to_json()}
+        return {"apiVersion": "v1", "kind": "List", "items": list(objects.values())}
