@@ -12,7 +12,11 @@ from eastgate.reading.repository import EntryKind, Environment, Files, LeftOut, 
 
 
 def one_for_each_folder(
-    paths: Iterable[str | os.PathLike[str]], _bounds: Bounds, _reporter: Reporter, _options: RepositoryOptions
+    paths: Iterable[str | os.PathLike[str]],
+    _bounds: Bounds,
+    _reporter: Reporter,
+    _options: RepositoryOptions,
+    *_alike: object,
 ) -> list[Environment]:
     """Find an environment in each folder of a path, as the real function does for overlays."""
     return [environment for path in paths for environment in _environments(Path(path))]

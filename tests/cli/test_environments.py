@@ -389,3 +389,12 @@ def test_a_table_about_no_environment_cannot_pass(repo: Cli, named: str, told: s
     result = repo("test", "t.yaml")
     assert result.exit_code != 0
     assert told in result.output
+
+
+def test_of_many_alike_errors_a_few_are_written_out(repo: Cli) -> None:
+    for number in range(9):
+        _write(f"repo/more-{number}", f"kind: Pod\napiVersion: v1\nmetadata: {{name: [{number}]}}\n")
+    result = repo("check", "-f", "repo", *_ASK)
+    code = result.stderr.partition("[")[2][:6]
+    assert result.stderr.count(f"error[{code}]: ") == 6
+    assert f"error[{code}]: 4 more in more-5, more-6, more-7, more-8" in result.stderr

@@ -12,7 +12,7 @@ from eastgate import dialects
 from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster import Manifest, Namespace, Pod, interpret, may_install
 from eastgate.cluster.pods import Controller
-from eastgate.reading.manifests import Document, Plain
+from eastgate.reading.manifests import Document, Plain, read_text
 from eastgate.reading.manifests.document import content_of
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -36,6 +36,22 @@ def difference(first: Document, second: Document) -> str | None:
     else:
         return _difference_of_objects(first, second)
     return None if same else ""
+
+
+def say_the_same(first: str, second: str) -> bool:
+    """Return whether two texts, each of one object, say the same. What cannot be read does not.
+
+    Objects of a kind that decides nothing always do.
+    """
+    one, other = (read_text("", text, positioned=dialects.reads, matters=dialects.matters) for text in (first, second))
+    if one.reporter.errors or other.reporter.errors or len(one.documents) != len(other.documents):
+        return False
+    pairs = zip(one.documents, other.documents, strict=True)
+    return all(not _matters(document) or difference(document, copy) is None for document, copy in pairs)
+
+
+def _matters(document: Document) -> bool:
+    return dialects.matters(document.api_version, document.kind)
 
 
 def _difference_of_objects(first: Document, second: Document) -> str | None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from eastgate.authority.duplicates import say_the_same
 from eastgate.authority.reading import DocumentSource, ManifestError
 from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
@@ -141,7 +142,7 @@ def _find(
     for folder in folders:
         if not isinstance(folder, Environment):
             findings = Reporter()
-            there = find_environments([folder], bounds, findings, options or RepositoryOptions())
+            there = find_environments([folder], bounds, findings, options or RepositoryOptions(), say_the_same)
             reporter.diagnostics += [finding for finding in findings if not finding.is_error]
             # What is read as the folder that it is reports its errors itself
             found[folder] = there if _is_its_folder(there) else [_without(each, findings.errors) for each in there]

@@ -20,7 +20,7 @@ from eastgate.reading.repository.flux import finder, flux_clusters, is_release
 from eastgate.reading.repository.model import ChartRender, EntryKind, Environment, RepositoryOptions
 from eastgate.reading.repository.naming import is_telling, names
 from eastgate.reading.repository.parts import Draft
-from eastgate.reading.repository.plain import plain_folders
+from eastgate.reading.repository.plain import Alike, plain_folders, same_text
 from eastgate.reading.repository.releases import add_release
 from eastgate.reading.repository.skaffold import skaffold_projects
 from eastgate.reading.repository.sources import Sources
@@ -34,10 +34,12 @@ def find_environments(
     bounds: Bounds,
     reporter: Reporter,
     options: RepositoryOptions,
+    alike: Alike = same_text,
 ) -> list[Environment]:
     """Return the environments of the folders among paths, those of one folder with different names.
 
     Unreadable folders and links that lead out are reported. The options are for those who build the environments.
+    Folders with plain manifests are apart if they define an object in ways that are not `alike`.
     """
     found: list[Environment] = []
     for path in paths:
@@ -47,7 +49,7 @@ def find_environments(
         if not bounds.hold(name):
             continue
         tree = Tree(os.path.normpath(name), bounds, reporter)
-        found += _named(name, tree, list(_entries(tree)), options)
+        found += _named(name, tree, list(_entries(tree, alike)), options)
     return found
 
 
@@ -80,10 +82,10 @@ def _named(root: str, tree: Tree, found: Sequence[_Entry], options: RepositoryOp
     ]
 
 
-def _entries(tree: Tree) -> Iterator[_Entry]:
+def _entries(tree: Tree, alike: Alike) -> Iterator[_Entry]:
     """Yield the entries of a folder, each kind without what those before it use."""
     sources = Sources(tree)
-    used = _Used()
+    used = _Used(alike)
     for cluster in flux_clusters(tree, sources):
         folder = _before(cluster.folder, _OF_FLUX)
         given = "cluster" if os.path.relpath(folder or os.curdir, tree.path) == os.curdir else ""
@@ -105,9 +107,10 @@ def _before(path: str, last: Collection[str]) -> str:
 
 
 class _Used:
-    """What the entries so far have used, by real path."""
+    """What the entries so far have used, by real path; and `alike`, which says what objects are the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, alike: Alike) -> None:
+        self.alike = alike
         self.files: set[str] = set()
         self.folders: set[str] = set()
 
@@ -183,7 +186,7 @@ def _skaffold(tree: Tree, used: _Used) -> Iterator[_Entry]:
 
 def _plain(tree: Tree, used: _Used) -> Iterator[_Entry]:
     """Yield what is left."""
-    for group in plain_folders(tree, used.files):
+    for group in plain_folders(tree, used.files, used.alike):
         draft = Draft()
         draft.add_files(group.files)
         declared = [declaration for file in group.files for declaration in file.declarations]

@@ -8,9 +8,9 @@ to each.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from hashlib import blake2b
-from typing import Final
+from typing import Final, TypeAlias
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
@@ -49,7 +49,26 @@ _NO_RIVALS: Final = frozenset(
 )
 """Kinds of which folders for one place have different copies, too, and which decide nothing."""
 
+Alike: TypeAlias = Callable[[str, str], bool]
+"""Whether two texts, each of one object, say the same."""
+
 _Object = tuple[str, str, str]
+
+
+def same_text(first: str, second: str) -> bool:  # noqa: ARG001 - the signature of `Alike`
+    """Return False: these are texts that differ."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What is written about an object, and a digest of it without comments and empty lines."""
+
+    digest: bytes
+    text: str
+
+    def clashes(self, other: _Written, alike: Alike) -> bool:
+        return self.digest != other.digest and not alike(self.text, other.text)
 
 
 @dataclass(slots=True, eq=False)
@@ -58,29 +77,31 @@ class PlainFolder:
 
     folder: str
     files: list[ManifestFile]
-    objects: dict[_Object, bytes] | None = None
-    """A digest of each object that the files define; computed when folders are compared."""
+    objects: dict[_Object, _Written] | None = None
+    """What the files write about each object; read when folders are compared."""
 
-    def clashes(self, other: PlainFolder) -> bool:
+    def clashes(self, other: PlainFolder, alike: Alike) -> bool:
         """Return whether both define some object, and differently."""
         mine, its = self.defined(), other.defined()
         small, large = (mine, its) if len(mine) < len(its) else (its, mine)
-        return any(identity in large and large[identity] != digest for identity, digest in small.items())
+        return any(identity in large and large[identity].clashes(one, alike) for identity, one in small.items())
 
-    def defined(self) -> dict[_Object, bytes]:
-        """Return a digest of each object."""
+    def defined(self) -> dict[_Object, _Written]:
+        """Return what is written about each object."""
         if self.objects is None:
-            self.objects = {identity: digest for file in self.files for identity, digest in _objects(file.path)}
+            self.objects = {identity: written for file in self.files for identity, written in _objects(file.path)}
         return self.objects
 
 
-def plain_folders(tree: Tree, used_files: Collection[str]) -> list[PlainFolder]:
+def plain_folders(tree: Tree, used_files: Collection[str], alike: Alike = same_text) -> list[PlainFolder]:
     """Return the environments of the manifests that nothing else uses."""
-    groups = _groups(tree.root, used_files)
+    groups = _groups(tree.root, used_files, alike)
     deploying = [group for group in groups if any(map(_deploys, group.files))]
     if len(groups) <= 1 or not deploying:
         return deploying
-    rivals = [group for group in deploying if any(group.clashes(other) for other in deploying if other is not group)]
+    rivals = [
+        group for group in deploying if any(group.clashes(other, alike) for other in deploying if other is not group)
+    ]
     others = [group for group in groups if group not in rivals]
     if len(rivals) > _MOST_PLACES:
         return [*rivals, *([_joined(_common(others), others)] if others else [])]
@@ -91,31 +112,31 @@ def _deploys(file: ManifestFile) -> bool:
     return file.has_objects or any(map(is_release, file.declarations))
 
 
-def _groups(folder: Folder, used_files: Collection[str]) -> list[PlainFolder]:
+def _groups(folder: Folder, used_files: Collection[str], alike: Alike) -> list[PlainFolder]:
     """Return what is left in a folder and below it: one group, unless some of it clashes."""
     if not _may_hold(folder):
         return []
     own = [file for file in folder.files if file.may_have_objects or _deploys(file)]
     left = [file for file in own if file.real not in used_files]
     groups = [PlainFolder(folder.path, left)] if left else []
-    groups += [group for inner in folder.folders for group in _groups(inner, used_files)]
-    if len(groups) <= 1 or _any_clash(groups):
+    groups += [group for inner in folder.folders for group in _groups(inner, used_files, alike)]
+    if len(groups) <= 1 or _any_clash(groups, alike):
         return groups
     return [_joined(folder.path if left else _common(groups), groups)]
 
 
-def _any_clash(groups: list[PlainFolder]) -> bool:
-    seen: dict[_Object, bytes] = {}
+def _any_clash(groups: list[PlainFolder], alike: Alike) -> bool:
+    seen: dict[_Object, _Written] = {}
     for group in groups:
-        for identity, digest in group.defined().items():
-            if seen.setdefault(identity, digest) != digest:
+        for identity, written in group.defined().items():
+            if seen.setdefault(identity, written).clashes(written, alike):
                 return True
     return False
 
 
 def _joined(folder: str, groups: list[PlainFolder]) -> PlainFolder:
     """Return one group of several."""
-    objects = {identity: digest for group in groups for identity, digest in (group.objects or {}).items()}
+    objects = {identity: written for group in groups for identity, written in (group.objects or {}).items()}
     whole = all(group.objects is not None for group in groups)
     return PlainFolder(folder, [file for group in groups for file in group.files], objects if whole else None)
 
@@ -133,8 +154,8 @@ def _may_hold(folder: Folder) -> bool:
     return folder.chart is None or folder.parent is None
 
 
-def _objects(path: str) -> Iterator[tuple[_Object, bytes]]:
-    """Yield what the documents of a file define, as far as their text tells, with a digest of each."""
+def _objects(path: str) -> Iterator[tuple[_Object, _Written]]:
+    """Yield what the documents of a file define, as far as their text tells."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read(_MOST_BYTES)
@@ -153,4 +174,5 @@ def _objects(path: str) -> Iterator[tuple[_Object, bytes]]:
         if "name" in fields:
             namespace = fields["namespace"][1] if "namespace" in fields else ""
             lines = "\n".join(line.rstrip() for line in chunk.splitlines() if line.strip(" -") and line[:1] != "#")
-            yield (head["kind"], namespace, fields["name"][1]), blake2b(lines.encode(), digest_size=16).digest()
+            digest = blake2b(lines.encode(), digest_size=16).digest()
+            yield (head["kind"], namespace, fields["name"][1]), _Written(digest, chunk)
