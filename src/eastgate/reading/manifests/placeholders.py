@@ -23,7 +23,14 @@ _LIKELY = regex(
     r"\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|%[A-Z_]+%|@[A-Z_]+@|__[A-Za-z_]+__"
     rf"|(?<![\w-])(?:[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-](?:{_ENDS})|(?i:your)[-_][\w-]+|TODO|FIXME|TBD|X{{3,}})(?![\w-])"
 )
-_DESCRIBING = ("version", "chart", "revision", "commit", "build", "tag")  # ends of the keys of labels that select nothing
+_DESCRIBING = (
+    "version",
+    "chart",
+    "revision",
+    "commit",
+    "build",
+    "tag",
+)  # ends of the keys of labels that select nothing
 
 
 def placeholder_in(text: str) -> str | None:

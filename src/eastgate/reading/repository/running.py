@@ -22,9 +22,13 @@ _COPY = "files"
 
 @dataclass(slots=True)
 class Built:
-    """What a part of an environment is when built. Without a text, nothing of it is."""
+    """What a part of an environment is when built. Without a text, nothing of it is.
+
+    `unused` is the number of objects that nothing takes, for which it was not built.
+    """
 
     text: BuiltText | None = None
+    unused: int = 0
     left_out: list[LeftOut] = field(default_factory=list)
 
     def leave_out(self, what: str, where: str, why: str, *, can_decide: bool = True) -> None:
