@@ -55,7 +55,9 @@ def argo_applications(tree: Tree, sources: Sources) -> list[ArgoApplication]:
 
 def is_argo(declaration: Declaration) -> bool:
     """Return whether an object is an Application or an ApplicationSet of Argo CD."""
-    return declaration.group == _GROUP and declaration.kind in ("Application", "ApplicationSet")
+    return (
+        declaration.group == _GROUP and declaration.kind in ("Application", "ApplicationSet") and bool(declaration.name)
+    )
 
 
 def _key(declaration: Declaration) -> tuple[str, int]:
@@ -238,11 +240,11 @@ def _directory(folder: Folder, options: Mapping[str, Plain]) -> Contents:
     for each in folder.walk() if options.get("recurse") is True else [folder]:
         for file in each.files:
             relative = os.path.relpath(file.path, folder.path)
-            contents.files.add(file.real)
-            if not _is_chosen(relative, text_of(options.get("include")), text_of(options.get("exclude"))):
-                continue
-            contents.plain += [file] if file.may_have_objects else []
-            contents.declarations += file.declarations
+            if _is_chosen(relative, text_of(options.get("include")), text_of(options.get("exclude"))):
+                contents.declarations += contents.add_file(file)
+                contents.plain += [file] if file.may_have_objects else []
+            else:
+                contents.files.add(file.real)
     return contents
 
 

@@ -57,6 +57,8 @@ def flux_clusters(tree: Tree, sources: Sources) -> list[FluxCluster]:
 
 def is_flux(declaration: Declaration) -> bool:
     """Return whether an object is a Flux Kustomization, or the instance of the Flux operator that stands for one."""
+    if not declaration.name:
+        return False
     if declaration.group == _OPERATOR:
         return declaration.kind == "FluxInstance" and bool(mapping(declaration.spec.get("sync")))
     return declaration.group == GROUP and declaration.kind == "Kustomization"
@@ -64,7 +66,7 @@ def is_flux(declaration: Declaration) -> bool:
 
 def is_release(declaration: Declaration) -> bool:
     """Return whether an object is a HelmRelease of Flux."""
-    return declaration.group == HELM_GROUP and declaration.kind == "HelmRelease"
+    return declaration.group == HELM_GROUP and declaration.kind == "HelmRelease" and bool(declaration.name)
 
 
 class _Held:

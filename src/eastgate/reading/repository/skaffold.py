@@ -35,7 +35,7 @@ def skaffold_projects(tree: Tree) -> list[SkaffoldProject]:
         os.path.realpath(path): (folder, path, _documents(tree, path))
         for folder in tree.root.walk()
         if folder.skaffold is not None
-        for path in [os.path.join(folder.path, folder.skaffold)]
+        for path in [os.path.normpath(os.path.join(folder.path, folder.skaffold))]
     }
     required = {real: set(_required(folder, documents)) for real, (folder, _, documents) in configurations.items()}
     taken = {other for real, others in required.items() for other in others if other != real}

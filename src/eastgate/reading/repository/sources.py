@@ -19,6 +19,7 @@ from eastgate.reading.repository.tree import Folder, Tree
 
 _URL = regex(r'(?m)^\s*url\s*=\s*"?([^"\s]+)')
 _MOST_CONFIG = 1 << 16
+_ARTIFACTS = ("OCIRepository", "Bucket")
 _OWN = "flux-system"  # the source that `flux bootstrap` makes of the repository that it writes to
 
 
@@ -66,7 +67,7 @@ class Sources:
             url = text_of(source.spec.get("url")) if source is not None else ""
             if name != _OWN and self.is_elsewhere(url, path):
                 return path, f"it is in another repository, the {kind} `{name}`"
-            place = inside(self._tree, path)
+            place = inside(self._tree, path, near=kustomization.path if kind in _ARTIFACTS else "")
             places = [place] if place is not None else []
         folders = (self._tree.folder(place) for place in places)
         found = next((folder for folder in folders if folder is not None), None)

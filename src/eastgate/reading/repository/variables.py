@@ -18,6 +18,7 @@ DISABLED: Final = "kustomize.toolkit.fluxcd.io/substitute"
 _STEP: Final = regex(r"\$(?:\$|\{)")
 _NAME: Final = regex(r"\w+")
 _OPERATOR: Final = regex(r":[=?+-]|=|\^\^?|,,?|//|/#|/%|/|##?|%%?|:")
+_NUMBER: Final = regex(r"[+-]?[0-9]{1,9}")
 _MOST_DEPTH = 20  # expressions inside each other's defaults
 _MOST_GROWTH = 1 << 20  # bytes that substitution may add to one text
 
@@ -230,10 +231,9 @@ class _Substitution:
 
 def _substring(value: str, arguments: list[str]) -> str:
     raw = value.encode()
-    try:
-        position, *rest = (int(argument) for argument in arguments)
-    except ValueError:
+    if not all(_NUMBER.fullmatch(argument) for argument in arguments):
         return value
+    position, *rest = (int(argument) for argument in arguments)
     if position < 0:
         position = max(len(raw) + position, 0)
     end = position + rest[0] if rest else len(raw)
