@@ -45,9 +45,11 @@ def built(
     return read_environment(environment(*parts, helm=helm, namespace=namespace), bounds)
 
 
-def read_environment(given: Environment, bounds: Bounds | None = None) -> ReadResult:
+def read_environment(given: Environment, bounds: Bounds | None = None, *, skim: bool = False) -> ReadResult:
     """Read an environment."""
-    return read([given], positioned=dialects.reads, matters=dialects.matters, takes=dialects.takes, bounds=bounds)
+    return read(
+        [given], positioned=dialects.reads, matters=dialects.matters, takes=dialects.takes, bounds=bounds, skim=skim
+    )
 
 
 def names(reading: ReadResult) -> list[str]:

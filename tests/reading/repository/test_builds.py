@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from eastgate.reading.manifests import Bounds
+from eastgate.authority.reading import read_manifests
+from eastgate.reading.manifests import Bounds, Plain
 from eastgate.reading.repository import Files, KustomizeBuild
-from tests.reading.repository.building import POLICY, built, left_out, names, places, write
+from tests.reading.repository.building import (
+    POLICY,
+    built,
+    environment,
+    left_out,
+    names,
+    places,
+    read_environment,
+    write,
+)
 
 REMOTE = "https://example.com/x.yaml"
 BASE = {"base/kustomization.yaml": "resources: [web.yaml]\n", "base/web.yaml": POLICY}
@@ -38,7 +49,7 @@ def test_flux_overlays_the_kustomization_of_the_folder(kustomize: Path) -> None:
     write(kustomize, {"more/more.yaml": POLICY.replace("name: web", "name: more")})
     write(kustomize, {"base/kustomization.yaml": "resources: [web.yaml]\nnamePrefix: my-\nnamespace: own\n"})
     patch = '[{"op": "replace", "path": "/spec/ingress/0/ports/0/port", "value": 81}]'
-    overlay = {
+    overlay: dict[str, Plain] = {
         "patches": [{"patch": patch, "target": {"kind": "NetworkPolicy", "name": "web"}}],
         "components": ["../more"],
     }
@@ -133,6 +144,36 @@ def test_a_patch_of_what_is_there_applies_beside_what_is_left_out(kustomize: Pat
     assert places(reading, "spec", "ingress", 0, "ports", 0, "port") == ("prod/patch.yaml:10:13", "81")
 
 
+def test_a_file_that_would_be_fetched_is_left_out(kustomize: Path) -> None:
+    write(kustomize, BASE)
+    generator = f"configMapGenerator:\n- name: a\n  files:\n  - x={REMOTE}\n  - web.yaml\n"
+    patches = f"patches:\n- path: {REMOTE}\n  target: {{kind: Pod}}\n"
+    write(kustomize, {"base/kustomization.yaml": f"resources: [web.yaml]\n{generator}{patches}"})
+    reading = built(KustomizeBuild("base"))
+    assert [name.partition("-")[0] for name in names(reading)] == ["default/a", "default/web"]
+    why = "it would have to be fetched"
+    patch = (f"`{REMOTE}` of patches", "base/kustomization.yaml:8", why)
+    assert left_out(reading) == [patch, (f"`x={REMOTE}` of configMapGenerator", "base/kustomization.yaml:5", why)]
+
+
+def test_what_has_nothing_that_decides_is_not_built(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unused = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n"
+    programs = {"kustomize": f"#!{sys.executable}\nraise AssertionError('it runs')\n"}
+    write(here.parent / "bin", programs)
+    os.chmod(here.parent / "bin/kustomize", 0o755)  # noqa: S103
+    monkeypatch.setenv("PATH", str(here.parent / "bin"))
+    write(here, {"kustomization.yaml": "resources: [a.yaml]\nnamespace: b\n", "a.yaml": f"{unused}---\n{unused}"})
+    manifests = read_manifests([environment(KustomizeBuild("."))])
+    assert (manifests.unused, manifests.reporter.diagnostics) == (2, [])
+    assert read_environment(environment(KustomizeBuild(".")), skim=True).unbuilt == []
+    patch = 'patches: [{target: {kind: Thing}, patch: \'[{"op": "replace", "path": "/kind", "value": "Pod"}]\'}]\n'
+    for more in ("configMapGenerator: [{name: a}]\n", "transformers: [t.yaml]\n", patch):
+        write(here, {"kustomization.yaml": f"resources: [a.yaml]\n{more}", "t.yaml": unused})
+        assert len(read_environment(environment(KustomizeBuild(".")), skim=True).unbuilt) == 1
+    write(here, {"kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "b.yaml": POLICY})
+    assert len(read_environment(environment(KustomizeBuild(".")), skim=True).unbuilt) == 1
+
+
 def test_what_does_not_build_is_left_out_with_the_words_of_the_program(kustomize: Path) -> None:
     write(kustomize, {**BASE, "bad/kustomization.yaml": "resources: [../base]\npatches: [{path: none.yaml}]\n"})
     reading = built(KustomizeBuild("base"), KustomizeBuild("bad"))
@@ -141,7 +182,7 @@ def test_what_does_not_build_is_left_out_with_the_words_of_the_program(kustomize
     assert (what, where) == ("kustomization `bad`", "bad/kustomization.yaml:1")
     assert "fails: " in why
     assert "none.yaml" in why
-    assert "/tmp" not in why
+    assert "eastgate-" not in why
     assert str(kustomize) not in why
 
 
@@ -199,7 +240,8 @@ def test_nothing_outside_of_the_repository_is_read(kustomize: Path, tmp_path: Pa
 
 
 def test_plugins_are_not_run(kustomize: Path) -> None:
-    plugin = "apiVersion: x/v1\nkind: Exec\nmetadata: {name: x, annotations: {config.kubernetes.io/function: 'exec: {path: ./run}'}}\n"
+    function = "{config.kubernetes.io/function: 'exec: {path: ./run}'}"
+    plugin = f"apiVersion: x/v1\nkind: Exec\nmetadata: {{name: x, annotations: {function}}}\n"
     write(
         kustomize, {"kustomization.yaml": "generators: [g.yaml]\n", "g.yaml": plugin, "run": "#!/bin/sh\ntouch ran\n"}
     )

@@ -66,7 +66,7 @@ def read(
     reading.unbuilt += inputs.unbuilt
     collector = Collector(reading, positioned, matters, same, takes=takes, skim=skim, namespace=namespace)
     rendering = _Rendering(inputs.entries, reading.reporter, follow=limits.folders is None)
-    with no_collection(), _builds(inputs.entries, limits) as builds:
+    with no_collection(), _builds(inputs.entries, limits, collector) as builds:
         for done, entry in enumerate(inputs.entries, 1):
             collector.explicit = entry.explicit and not entry.kustomized
             collector.namespace = entry.namespace or namespace
@@ -97,18 +97,19 @@ def _collect_input(
 
 def _collect_built(built: Built, collector: Collector, reading: ReadResult) -> None:
     reading.unbuilt += [left for left in built.left_out if left not in reading.unbuilt]
+    reading.unused += built.unused
     if built.text is not None:
         _collect_text(DecodedText(built.text, b"", {}), collector, reading.reporter)
 
 
-def _builds(entries: Sequence[Input], bounds: Bounds) -> AbstractContextManager[Builds | None]:
+def _builds(entries: Sequence[Input], bounds: Bounds, collector: Collector) -> AbstractContextManager[Builds | None]:
     """Start to build the parts of environments."""
     parts = [(entry.part, entry.options) for entry in entries if entry.part is not None]
     if not parts:
         return nullcontext()
     from eastgate.reading.repository.builds import Builds  # few commands read environments
 
-    return Builds(parts, bounds)
+    return Builds(parts, bounds, collector.takes if collector.skims else None)
 
 
 def _shown(entry: Input) -> str:

@@ -23,11 +23,12 @@ from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import KUSTOMIZE_FAILED
 
 _KUBECTL_LOG = regex(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
+_ERROR = regex(r"(?ms)^[Ee]rror:?(.*?)(?:^\s*$|\Z)")
 _KUBECTL_BLOCK = regex(r"(?ms)^[A-Z]\d{4} [^\n]* err=<\n(.*?)^ >$")
 _SECONDS = 120
 _MOST_BYTES = 256 * 1024 * 1024
 _MOST_MEMORY = 4 * 1024 * 1024 * 1024
-_LONGEST_REASON = 500
+_LONGEST_REASON, _BEGINNING, _END = 500, 150, 340  # what is wrong stands at the end, behind a chain of causes
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +146,12 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reason(stderr: bytes) -> str:
+    """Return what a program says is wrong: its first error, up to an empty line."""
     text = stderr.decode("utf-8", "replace")
-    if block := _KUBECTL_BLOCK.search(text):
-        wanted = " ".join(block[1].split())
-    else:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        last = lines[-1] if lines else "no reason given"
-        wanted = _KUBECTL_LOG.sub(r"\1", next((line for line in lines if line.lower().startswith("error")), last))
-    return printable(wanted.removeprefix("Error:").removeprefix("error:").strip()[:_LONGEST_REASON])
+    found = _KUBECTL_BLOCK.search(text) or _ERROR.search(text)
+    lines = [line for line in text.splitlines() if line.strip()]
+    wanted = found[1] if found is not None else lines[-1] if lines else "no reason given"
+    if log := _KUBECTL_LOG.fullmatch(wanted.strip()):
+        wanted = log[1].replace('\\"', '"')
+    reason = printable(" ".join(wanted.split()))
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_BEGINNING]} ... {reason[-_END:]}"

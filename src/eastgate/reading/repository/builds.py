@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from eastgate.reading.manifests.files import Bounds
+from eastgate.reading.manifests.objects import Matters
 from eastgate.reading.repository.helm import build_chart, files_of_chart
 from eastgate.reading.repository.kustomize import build_kustomization, files_of_kustomization
 from eastgate.reading.repository.model import ChartRender, Environment, Files, KustomizeBuild, RepositoryOptions
@@ -23,9 +24,17 @@ Buildable = KustomizeBuild | ChartRender
 
 
 class Builds:
-    """The builds of one run, each of which is started at once and has its result when it is asked for."""
+    """The builds of one run, each of which is started at once and has its result when it is asked for.
 
-    def __init__(self, parts: Sequence[tuple[Buildable, RepositoryOptions | None]], bounds: Bounds) -> None:
+    With `takes`, what has only objects that it does not take is not built.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[tuple[Buildable, RepositoryOptions | None]],
+        bounds: Bounds,
+        takes: Matters | None = None,
+    ) -> None:
         self._workshops: dict[str | None, Workshop] = {}
         self._bounds = bounds
         self._pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_AT_ONCE), "build")
@@ -33,7 +42,7 @@ class Builds:
         for part, given in parts:
             options = given or RepositoryOptions()
             workshop = self._workshop(options.helm)
-            self._results[id(part)] = self._pool.submit(_build, part, workshop, options)
+            self._results[id(part)] = self._pool.submit(_build, part, workshop, options, takes)
 
     def __enter__(self) -> Builds:
         return self
@@ -69,7 +78,7 @@ def files_of_environment(environment: Environment, bounds: Bounds) -> list[str]:
     return list(found)
 
 
-def _build(part: Buildable, workshop: Workshop, options: RepositoryOptions) -> Built:
+def _build(part: Buildable, workshop: Workshop, options: RepositoryOptions, takes: Matters | None) -> Built:
     if isinstance(part, KustomizeBuild):
-        return build_kustomization(part, workshop)
+        return build_kustomization(part, workshop, takes)
     return build_chart(part, workshop, options)

@@ -48,14 +48,18 @@ class FileCache:
 
 
 @dataclass(slots=True)
-class Closure:
-    """Files by their real paths, links on the way to them, and the contents that the copy has in place of some."""
+class BuildFiles:
+    """Files by their real paths, links on the way to them, and the contents that the copy has in place of some.
+
+    `linked` are the files of a folder that is copied whole, by the paths of links to them.
+    """
 
     bounds: tuple[Bounds, ...]
     cache: FileCache
     files: dict[str, WrittenFile] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
+    linked: dict[str, WrittenFile] = field(default_factory=dict)
     replaced: dict[str, bytes] = field(default_factory=dict)
     size: int = 0
 
@@ -82,25 +86,20 @@ class Closure:
         real = self.resolve(path)
         if real is None:
             return None
-        if real not in self.files:
-            file = self.cache.get(real, shown)
-            if file is None:
-                return None
-            self.size += len(file.content)
-            self.files[real] = file
-            if len(self.files) > _MOST_FILES or self.size > _MOST_BYTES:
-                raise TooMuchError
-        return self.files[real]
+        return self._add(real, shown, real)
 
     def add_folder(self, folder: str, shown: str) -> list[str]:
-        """Add all files below a folder; return those that lead out of bounds. No link upwards is followed."""
+        """Add all files below a folder, by its real path; return the links that lead out of bounds.
+
+        The copy has files in the place of links. A link to a folder above is passed over.
+        """
         outside: list[str] = []
-        waiting: list[tuple[str, str, frozenset[str]]] = [(folder, shown, frozenset())]
+        waiting, count = [(folder, shown)], 0
         while waiting:
-            current, name, above = waiting.pop()
-            real = os.path.realpath(current)
-            if real in above:
-                continue
+            current, name = waiting.pop()
+            count += 1
+            if count > _MOST_FILES:
+                raise TooMuchError
             try:
                 entries = sorted(os.listdir(current))
             except OSError:
@@ -112,11 +111,33 @@ class Closure:
                 if not self.holds(path):
                     outside.append(label)
                 elif os.path.isdir(path):
-                    self.resolve(path)
-                    waiting.append((path, label, above | {real}))
+                    if not os.path.islink(path) or not _is_above(os.path.realpath(path), os.path.realpath(current)):
+                        waiting.append((path, label))
                 elif os.path.isfile(path):
-                    self.add_file(path, label)
+                    self._add(os.path.realpath(path), label, path)
         return outside
+
+    def all_files(self) -> dict[str, WrittenFile]:
+        """Return the files by their paths in the copy, but for those that are there in place of others."""
+        return {**self.files, **self.linked}
+
+    def at(self, path: str) -> WrittenFile | None:
+        """Return the file at a path of the copy."""
+        return self.files.get(path) or self.linked.get(path)
+
+    def _add(self, real: str, shown: str, path: str) -> WrittenFile | None:
+        if real not in self.files:
+            file = self.cache.get(real, shown)
+            if file is None:
+                return None
+            self.size += len(file.content)
+            self.files[real] = file
+        if path != real:
+            self.linked[path] = self.files[real]
+            self.replaced[path] = self.files[real].content
+        if len(self.files) + len(self.linked) > _MOST_FILES or self.size > _MOST_BYTES:
+            raise TooMuchError
+        return self.files[real]
 
     def root(self) -> str:
         """Return the folder that everything is in."""
@@ -155,6 +176,10 @@ class Closure:
             os.makedirs(os.path.dirname(name), exist_ok=True)
             with open(name, "wb") as file:
                 file.write(content)
+
+
+def _is_above(folder: str, path: str) -> bool:
+    return f"{path}{os.sep}".startswith(f"{folder.rstrip(os.sep)}{os.sep}")
 
 
 def _relative(path: str, root: str) -> bytes:

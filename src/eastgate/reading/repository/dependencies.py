@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.reading.manifests.node import Plain
-from eastgate.reading.repository.closure import Closure
+from eastgate.reading.repository.closure import BuildFiles
 from eastgate.reading.repository.origins import WrittenFile
 from eastgate.reading.repository.running import Built
 
@@ -27,7 +27,7 @@ Values = Sequence[Mapping[str, Plain]]
 class Dependencies:
     """The dependencies of one chart, and of those."""
 
-    def __init__(self, closure: Closure, built: Built) -> None:
+    def __init__(self, closure: BuildFiles, built: Built) -> None:
         self._closure = closure
         self._built = built
         self._moved: dict[str, str] = {}  # folders in the copy of what is elsewhere in the repository
@@ -35,7 +35,7 @@ class Dependencies:
 
     def settle(self, root: str, values: Values) -> None:
         """Put dependencies of the repository into the copy, and take those that are missing out of it."""
-        chart = mapping_of(self._closure.files.get(os.path.join(root, _CHART)))
+        chart = mapping_of(self._closure.at(os.path.join(root, _CHART)))
         self.is_library = chart.get("type") == "library"
         self._settle(root, root, values, 0)
 
@@ -46,12 +46,12 @@ class Dependencies:
             if path.startswith(place + os.sep):
                 path = origin + path[len(place) :]
                 break
-        return path if path in self._closure.files else None
+        return path if self._closure.at(path) is not None else None
 
     def _settle(self, root: str, place: str, values: Values, depth: int) -> None:
         """Settle the dependencies of the chart that is at `root`, and in the copy at `place`."""
         for name in (_CHART, _REQUIREMENTS):
-            file = self._closure.files.get(os.path.join(root, name))
+            file = self._closure.at(os.path.join(root, name))
             chart = mapping_of(file)
             declared = chart.get("dependencies")
             if file is None or not isinstance(declared, list) or depth >= _MOST_DEPTH:
@@ -101,15 +101,14 @@ class Dependencies:
     def _take_in(self, folder: str, place: str) -> None:
         """Put a chart of the repository where `helm dependency build` would."""
         self._closure.add_folder(folder, os.path.relpath(folder))
-        inside = [path for path in self._closure.files if path.startswith(folder + os.sep)]
-        for path in inside:
-            target = os.path.join(place, os.path.relpath(path, folder))
-            self._closure.replaced[target] = self._closure.files[path].content
+        for path, file in self._closure.all_files().items():
+            if path.startswith(folder + os.sep):
+                self._closure.replaced[os.path.join(place, os.path.relpath(path, folder))] = file.content
 
     def _vendored(self, charts: str, name: str) -> str | None:
         """Return the folder or the archive of a chart in `charts/`."""
         prefix = charts + os.sep
-        for path, file in self._closure.files.items():
+        for path, file in self._closure.all_files().items():
             inner = path[len(prefix) :] if path.startswith(prefix) else ""
             if os.sep not in inner and inner.endswith(".tgz") and inner.startswith(f"{name}-"):
                 return path
@@ -122,7 +121,7 @@ class Dependencies:
     def _scoped(self, folder: str, values: Values, key: str) -> Values:
         """Return the values of a dependency."""
         scoped = [inner for given in values if isinstance(inner := given.get(key), dict)]
-        return [mapping_of(self._closure.files.get(os.path.join(folder, "values.yaml"))), *scoped]
+        return [mapping_of(self._closure.at(os.path.join(folder, "values.yaml"))), *scoped]
 
 
 def is_off(dependency: Mapping[str, Plain], values: Values) -> bool:

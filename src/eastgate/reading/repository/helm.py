@@ -19,7 +19,7 @@ from eastgate.reading.manifests.files import ANYWHERE, around
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.manifests.yaml.parser import chunks
-from eastgate.reading.repository.closure import Closure, TooMuchError
+from eastgate.reading.repository.closure import BuildFiles, TooMuchError
 from eastgate.reading.repository.dependencies import Dependencies, mapping_of
 from eastgate.reading.repository.model import ChartRender, RepositoryOptions
 from eastgate.reading.repository.origins import BuiltDocument, BuiltText, WrittenFile
@@ -84,7 +84,7 @@ class Release:
         self._root = os.path.realpath(part.folder)
         follow = workshop.bounds.folders is None
         near = around(os.path.join(self._root, CHART))
-        self._closure = Closure((ANYWHERE,) if follow else (near, workshop.bounds), workshop.files)
+        self._closure = BuildFiles((ANYWHERE,) if follow else (near, workshop.bounds), workshop.files)
         self._dependencies = Dependencies(self._closure, built)
         self._where = os.path.join(part.folder, CHART)
 
@@ -96,7 +96,7 @@ class Release:
         """Return the files that it is rendered from."""
         with contextlib.suppress(TooMuchError):
             self._collect()
-        return [file.name for file in self._closure.files.values()]
+        return [file.name for file in self._closure.all_files().values()]
 
     def text(self) -> BuiltText | None:
         """Return the manifests of the release; None, and what is left out, if there are none."""
@@ -135,7 +135,7 @@ class Release:
         """Return the name of a template as users know it, and its file if it is one."""
         inner = source.partition("/")[2]
         real = self._dependencies.real_path(self._root, inner)
-        file = self._closure.files.get(real) if real is not None else None
+        file = self._closure.at(real) if real is not None else None
         return file.name if file is not None else os.path.join(self._part.folder, inner), file
 
     def _collect(self) -> bool:
@@ -154,7 +154,7 @@ class Release:
 
     def _values(self) -> Iterator[Mapping[str, Plain]]:
         """Put the values into the copy, in order of precedence; yield them."""
-        default = self._closure.files.get(os.path.join(self._root, "values.yaml"))
+        default = self._closure.at(os.path.join(self._root, "values.yaml"))
         yield mapping_of(default)
         last = self._options.helm_values
         order: list[str | Mapping[str, Plain]] = [*self._part.value_files, *self._part.values, *last]
@@ -191,7 +191,7 @@ class Release:
 
     def _definitions(self) -> Iterator[_Rendered]:
         """Yield what is in `crds/`, which are plain manifests."""
-        for path, file in sorted(self._closure.files.items()):
+        for path, file in sorted(self._closure.all_files().items()):
             inner = os.path.relpath(path, self._root)
             if inner.startswith(f"crds{os.sep}") and inner.endswith((".yaml", ".yml")):
                 yield _Rendered(f"---\n{file.content.decode('utf-8', 'replace').rstrip()}\n", f"chart/{inner}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import field
 from functools import partial
 
@@ -18,17 +17,29 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.files import ANYWHERE, around
 from eastgate.reading.manifests.kustomizations import FILES, GROUP, PARTS, REMOTE, words_of
 from eastgate.reading.manifests.node import Node, Plain
+from eastgate.reading.manifests.objects import Matters
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.repository.charts import InflatedChart, inflate
-from eastgate.reading.repository.closure import Closure, TooMuchError
+from eastgate.reading.repository.closure import BuildFiles, TooMuchError
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
 from eastgate.reading.repository.origins import WrittenFile
-from eastgate.reading.repository.patches import patch_files, tolerant
+from eastgate.reading.repository.rewriting import merged, patch_files, remote_files, tolerant
 from eastgate.reading.repository.running import Built, Workshop, in_copy
 
 _MOST_FOLDERS = 1000
 _WITH_FILES = ("generators", "transformers", "validators")  # of plugins, whose fields name files too
+_RESOURCES = ("resources", "bases")
+_GENERATED = {"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"}
+_OPAQUE = {
+    "generators",
+    "transformers",
+    "validators",
+    "replacements",
+    "vars",
+}  # may make any object, or change its kind
+_CHANGE_KIND = (b"allowKindChange", b"/kind", b"/apiVersion", b"local-config")
+_FETCHED = "it would have to be fetched"
 _ANY_FOLDER = "--load-restrictor=LoadRestrictionsNone"
 _ORIGINS: list[Plain] = ["originAnnotations"]
 
@@ -58,8 +69,8 @@ class _Folder:
         return f"{self.file.name}:{line}"
 
 
-def build_kustomization(part: KustomizeBuild, workshop: Workshop) -> Built:
-    """Build a part of an environment."""
+def build_kustomization(part: KustomizeBuild, workshop: Workshop, takes: Matters | None = None) -> Built:
+    """Build a part of an environment. One of which nothing `takes` any object is not built."""
     built = Built()
     name = printable(part.folder)
     if workshop.kustomize is None:
@@ -69,6 +80,9 @@ def build_kustomization(part: KustomizeBuild, workshop: Workshop) -> Built:
     build = _Build(part, workshop, built)
     try:
         if not build.collect():
+            return built
+        if takes is not None and (count := build.count_unused(takes)) is not None:
+            built.unused = count
             return built
         output = build.run(workshop.kustomize)
     except TooMuchError:
@@ -105,9 +119,10 @@ class _Build:
         self.root = os.path.realpath(part.folder)
         around_it = around(os.path.join(self.root, FILES[0]))
         follow = workshop.bounds.folders is None
-        self.closure = Closure((ANYWHERE,) if follow else (around_it, workshop.bounds), workshop.files)
+        self.closure = BuildFiles((ANYWHERE,) if follow else (around_it, workshop.bounds), workshop.files)
         self.inflated: dict[str, InflatedChart] = {}
         self.charts: list[str] = []
+        self.taken: list[tuple[str, WrittenFile]] = []  # files that are parts, and the fields that name them
         self.where = part.folder
 
     def collect(self) -> bool:
@@ -135,6 +150,24 @@ class _Build:
         climbs = any(os.path.commonpath([root, path]) != root for path in self._absent)
         flags = [] if self._is_strict or climbs else [_ANY_FOLDER]
         return self._workshop.output(self.closure, command, [*flags, "--", in_copy(self.root, self.closure)])
+
+    def count_unused(self, takes: Matters) -> int | None:
+        """Return the number of its objects if no object is taken; None if one may be."""
+        if self.inflated or self.root not in self._folders or len(self._folders) < len(self.closure.folders):
+            return None
+        keys = {key for folder in self._folders.values() for key in folder.value}
+        generated = {kind for key, kind in _GENERATED.items() if key in keys}
+        if keys & _OPAQUE or any(takes("v1", kind) for kind in generated):
+            return None
+        if any(word in file.content for file in self.closure.files.values() for word in _CHANGE_KIND):
+            return None
+        count = len(generated)
+        for name, file in self.taken:
+            types = file.types if name in _RESOURCES else None
+            if types is None or any(takes(*type_) for type_ in types):
+                return None
+            count += len(types)
+        return count
 
     def _has_file(self, folder: str) -> bool:
         return any(os.path.join(folder, name) in self.closure.files for name in FILES)
@@ -174,6 +207,11 @@ class _Build:
     def _collect(self, folder: _Folder) -> list[tuple[str, str]]:
         """Collect the files that a kustomization names; return the folders."""
         waiting = self._collect_parts(folder)
+        for path, name in remote_files(folder.value):
+            self._built.leave_out(
+                f"`{printable(name)}` of {path[0]}", folder.where(*path), "it would have to be fetched"
+            )
+            folder.lacks = True
         self._take_charts(folder)
         words = set(words_of(folder.value))
         for name in _WITH_FILES:
@@ -222,15 +260,15 @@ class _Build:
                 if os.path.isdir(path):
                     waiting.append((shown, path))
                     folder.inner.append(os.path.realpath(path))
-                elif os.path.isfile(path):
-                    self.closure.add_file(path, shown)
+                elif os.path.isfile(path) and (file := self.closure.add_file(path, shown)) is not None:
+                    self.taken.append((name, file))
             folder.value[name] = kept
         return waiting
 
     def _why_not(self, entry: str, path: str) -> str | None:
         """Return why a part cannot be built; None if its builder can try."""
         if not os.path.exists(path):
-            return "it would have to be fetched" if REMOTE.search(entry) else "there is no such file or folder"
+            return _FETCHED if REMOTE.search(entry) else "there is no such file or folder"
         if os.path.isabs(entry):
             return "it is an absolute path"
         if not self.closure.holds(path):
@@ -273,7 +311,9 @@ class _Build:
         for path in self._part.resources:
             if os.path.isdir(path):
                 waiting.append((path, path))
-            elif self.closure.add_file(path, path) is None:
+            elif (file := self.closure.add_file(path, path)) is not None:
+                self.taken.append(("resources", file))
+            else:
                 self._built.leave_out(f"`{printable(path)}`", path, "it cannot be read, or leads out of what is read")
                 continue
             names.append(os.path.relpath(os.path.realpath(path), self.root))
@@ -324,35 +364,6 @@ class _Build:
 
     def _file_of(self, folder: str, name: str) -> WrittenFile | None:
         return self.closure.files.get(os.path.realpath(os.path.join(folder, name)))
-
-
-def merged(value: dict[str, Plain], overlay: Mapping[str, Plain]) -> dict[str, Plain]:
-    """Return a kustomization with what Flux adds to it: lists go on, images are replaced by their names."""
-    result = dict(value)
-    for key, added in overlay.items():
-        present = result.get(key)
-        if key == "images" and isinstance(present, list) and isinstance(added, list):
-            result[key] = _images(present, added)
-        elif isinstance(present, list) and isinstance(added, list):
-            result[key] = [*present, *added]
-        elif isinstance(present, dict) and isinstance(added, dict):
-            result[key] = {**present, **added}
-        else:
-            result[key] = added
-    return result
-
-
-def _images(present: list[Plain], added: list[Plain]) -> list[Plain]:
-    by_name = {image.get("name"): dict(image) for image in present if isinstance(image, dict)}
-    for image in added:
-        if not isinstance(image, dict):
-            continue
-        given = {key: text for key, text in image.items() if text not in (None, "")}
-        old = by_name.get(image.get("name"), {})
-        if given.keys() & {"newTag", "digest"}:
-            old = {key: text for key, text in old.items() if key not in ("newTag", "digest")}
-        by_name[image.get("name")] = {**old, **given}
-    return list(by_name.values())
 
 
 def _strings(value: Plain) -> list[str]:

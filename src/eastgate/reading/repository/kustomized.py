@@ -9,7 +9,7 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.roots import read_nodes_text
 from eastgate.reading.repository.charts import InflatedChart
-from eastgate.reading.repository.closure import Closure
+from eastgate.reading.repository.closure import BuildFiles
 from eastgate.reading.repository.model import KustomizeBuild
 from eastgate.reading.repository.origins import BuiltDocument, BuiltText, WrittenFile
 from eastgate.reading.repository.variables import DISABLED, may_substitute, substitute
@@ -28,7 +28,7 @@ _CONFIGURED = regex(r"(?m)^ +configuredIn: (.+)$")
 class Origins:
     """What the objects of a build were made of: files, patches, and charts by the paths of what they rendered to."""
 
-    closure: Closure
+    closure: BuildFiles
     root: str
     patches: tuple[WrittenFile, ...]
     inflated: Mapping[str, InflatedChart]

@@ -14,11 +14,14 @@ from itertools import pairwise
 from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.heads import type_of
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.roots import read_nodes_text
+from eastgate.reading.manifests.yaml.parser import chunks
 
 _Place = tuple[int, int, int, int]
 _SEPARATOR = regex(r"---(?:\s|$)")
+_SOMETHING = regex(r"(?m)^(?!---)[^#\n]*[^#\s]")
 _KIND = regex(r"(?m)^kind: (.+)$")
 _NAME = regex(r"(?m)^metadata:\n(?:  .*\n|\n)*?  name: (.+)$")
 _DESCRIBES = regex(r"(?:apiVersion|kind)\s*:")
@@ -27,13 +30,14 @@ _DESCRIBES = regex(r"(?:apiVersion|kind)\s*:")
 class WrittenFile:
     """A file that a build reads, under the name that users know."""
 
-    __slots__ = ("_nodes", "content", "name", "source")
+    __slots__ = ("_nodes", "_types", "content", "name", "source")
 
     def __init__(self, name: str, content: bytes) -> None:
         self.name = name
         self.content = content
         self.source: SourceText | None = None
         self._nodes: list[Node] | None = None
+        self._types: tuple[tuple[str, str], ...] | None = ()
 
     @property
     def nodes(self) -> list[Node]:
@@ -41,6 +45,17 @@ class WrittenFile:
         if self._nodes is None:
             self._nodes = read_nodes_text(self.name, self.content).nodes
         return self._nodes
+
+    @property
+    def types(self) -> tuple[tuple[str, str], ...] | None:
+        """Return `apiVersion` and `kind` of each document, as far as no reader can differ; None where one may."""
+        if self._types == ():
+            string = self.content.decode("utf-8", "replace")
+            pieces = (string[start:end] for start, end in chunks(string))
+            types = [type_of(piece) for piece in pieces if _SOMETHING.search(piece)]
+            good = tuple(type_ for type_ in types if type_ is not None)
+            self._types = good if len(good) == len(types) else None
+        return self._types
 
     @property
     def text(self) -> SourceText:
@@ -94,7 +109,9 @@ class BuiltText(SourceText):
     def _in_manifest(self, index: int, built: Span) -> Span | None:
         document = self._documents[index]
         if built.column == 1 and built.end_line > built.line == self._first_content(document):
-            return self._whole(index)  # wherever it ends: comments and the next separator may follow
+            whole = self._whole(index)  # wherever it ends: comments and the next separator may follow
+            if whole is not None:
+                return whole
         if index not in self._tables:
             self._tables[index] = self._table(index)
         table = self._tables[index]

@@ -13,7 +13,7 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.files import Bounds
 from eastgate.reading.manifests.rendering import ProgramOutput, Renderer, run
 from eastgate.reading.repository.cache import BuildCache, key_of
-from eastgate.reading.repository.closure import Closure, FileCache
+from eastgate.reading.repository.closure import BuildFiles, FileCache
 from eastgate.reading.repository.model import LeftOut
 from eastgate.reading.repository.origins import BuiltText
 
@@ -22,9 +22,13 @@ _COPY = "files"
 
 @dataclass(slots=True)
 class Built:
-    """What a part of an environment is when built. Without a text, nothing of it is."""
+    """What a part of an environment is when built. Without a text, nothing of it is.
+
+    `unused` is the number of objects that nothing takes, for which it was not built.
+    """
 
     text: BuiltText | None = None
+    unused: int = 0
     left_out: list[LeftOut] = field(default_factory=list)
 
     def leave_out(self, what: str, where: str, why: str, *, can_decide: bool = True) -> None:
@@ -45,7 +49,7 @@ class Workshop:
 
     def output(
         self,
-        closure: Closure,
+        closure: BuildFiles,
         command: Sequence[str],
         arguments: Sequence[str],
         variables: Mapping[str, str] | None = None,
@@ -68,7 +72,7 @@ class Workshop:
         return output
 
 
-def in_copy(path: str, closure: Closure) -> str:
+def in_copy(path: str, closure: BuildFiles) -> str:
     """Return the argument that stands for a path of a closure."""
     return "//" + os.path.relpath(path, closure.root())
 

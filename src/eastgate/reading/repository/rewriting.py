@@ -1,4 +1,4 @@
-"""Patches of kustomizations: the files they are in, and how they apply where their targets were taken out."""
+"""Kustomizations in the copy that is built: with what Flux adds, and without what would have to be fetched."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.roots import read_nodes_text
 from eastgate.reading.repository.origins import WrittenFile
+
+_ADDRESS = regex(r"(?:[\w.-]+=)?(?:https?|git|ssh|oci)://[^\s]+\Z")
 
 Text = Callable[[str], WrittenFile | None]
 """The file that a patch names; None where there is none."""
@@ -45,6 +48,63 @@ def tolerant(kustomization: dict[str, Plain], file: Text) -> dict[str, Plain]:
     left = ("patches", "patchesStrategicMerge", "patchesJson6902")
     result = {key: value for key, value in kustomization.items() if key not in left}
     return {**result, "patches": patches} if patches else result
+
+
+def merged(value: dict[str, Plain], overlay: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Return a kustomization with what Flux adds to it: lists go on, images are replaced by their names."""
+    result = dict(value)
+    for key, added in overlay.items():
+        present = result.get(key)
+        if key == "images" and isinstance(present, list) and isinstance(added, list):
+            result[key] = _images(present, added)
+        elif isinstance(present, list) and isinstance(added, list):
+            result[key] = [*present, *added]
+        elif isinstance(present, dict) and isinstance(added, dict):
+            result[key] = {**present, **added}
+        else:
+            result[key] = added
+    return result
+
+
+def _images(present: list[Plain], added: list[Plain]) -> list[Plain]:
+    by_name = {image.get("name"): dict(image) for image in present if isinstance(image, dict)}
+    for image in added:
+        if not isinstance(image, dict):
+            continue
+        given = {key: text for key, text in image.items() if text not in (None, "")}
+        old = by_name.get(image.get("name"), {})
+        if given.keys() & {"newTag", "digest"}:
+            old = {key: text for key, text in old.items() if key not in ("newTag", "digest")}
+        by_name[image.get("name")] = {**old, **given}
+    return list(by_name.values())
+
+
+def remote_files(kustomization: dict[str, Plain]) -> list[tuple[tuple[str | int, ...], str]]:
+    """Take the patches and the files of generators that are addresses out; return where they are, and them."""
+    found: list[tuple[tuple[str | int, ...], str]] = []
+    for key in ("patches", "patchesStrategicMerge", "patchesJson6902", "configurations", "crds"):
+        kept: list[Plain] = []
+        for index, entry in enumerate(_list(kustomization.get(key))):
+            name = entry.get("path") if isinstance(entry, dict) else entry
+            if isinstance(name, str) and _is_address(name):
+                found.append(((key, index), name))
+            else:
+                kept.append(entry)
+        if key in kustomization:
+            kustomization[key] = kept
+    for key in ("configMapGenerator", "secretGenerator"):
+        for index, entry in enumerate(_list(kustomization.get(key))):
+            for inner in ("files", "envs") if isinstance(entry, dict) else ():
+                names = _list(entry.get(inner)) if isinstance(entry, dict) else []
+                far = {number: name for number, name in enumerate(names) if isinstance(name, str) and _is_address(name)}
+                if far and isinstance(entry, dict):
+                    entry[inner] = [name for number, name in enumerate(names) if number not in far]
+                    found += [((key, index, inner, number), name) for number, name in far.items()]
+    return found
+
+
+def _is_address(name: str) -> bool:
+    return _ADDRESS.match(name) is not None
 
 
 def _targeted(path: Plain, text: Plain, options: Plain, entry: dict[str, Plain], file: Text) -> list[Plain]:
