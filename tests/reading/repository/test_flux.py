@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eastgate.reading.repository import ChartRender, Files, KustomizeBuild
+from tests.reading.repository.building import names, read_environment
 from tests.reading.repository.trees import flux, found, kustomization, named, policy
 
 _SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: flux-system}\ndata:\n"
@@ -166,6 +167,7 @@ def test_a_part_of_a_checkout_finds_the_rest_of_it(here: Path) -> None:
     files = {"clusters/x/k.yaml": flux("k", "./app"), "app/policy.yaml": policy("p")}
     (environment,) = found(here, files, "clusters/x")
     assert environment.parts == (Files(("app/policy.yaml",)),)
+    assert names(read_environment(environment)) == ["default/p"]
 
 
 def test_an_artifact_may_be_made_of_a_part_of_the_repository(here: Path) -> None:
