@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate.reading.repository import may_substitute, substitute
-from eastgate.reading.repository.variables import Variables
+from eastgate.reading.repository.variables import FluxVariables
 
 _KNOWN = {"A": "abcdEFGH28ij", "PATH": "/path/to/file", "FILE": "bash.string.txt", "EMPTY": "", "HOST": "a.b/c"}
 
@@ -102,7 +102,7 @@ def test_an_object_can_disable_substitution() -> None:
 
 
 def test_a_value_that_is_nothing_but_a_variable_gets_the_type_of_its_text() -> None:
-    variables = Variables({"PORT": "80", "NAME": "80"}, is_used=True)
+    variables = FluxVariables({"PORT": "80", "NAME": "80"}, is_used=True)
     assert variables.fill({"port": "${PORT}", "name": "web-${NAME}", "list": ["${PORT}", 1, "$${PORT}"]}) == {
         "port": 80,
         "name": "web-80",

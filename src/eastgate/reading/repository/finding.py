@@ -23,7 +23,7 @@ from eastgate.reading.repository.parts import Draft
 from eastgate.reading.repository.plain import plain_folders
 from eastgate.reading.repository.releases import add_release, local_charts
 from eastgate.reading.repository.skaffold import skaffold_projects
-from eastgate.reading.repository.sources import Sources
+from eastgate.reading.repository.sources import RepositorySource
 from eastgate.reading.repository.tree import Folder, Tree
 
 _OF_FLUX = ("bootstrap", "cluster", "config", "flux", "flux-system", "gotk", "setup")  # say nothing of a cluster
@@ -87,7 +87,7 @@ def _named(root: str, tree: Tree, found: Sequence[_Entry], options: RepositoryOp
 
 def _entries(tree: Tree) -> Iterator[_Entry]:
     """Yield the entries of a folder, each kind without what those before it use."""
-    sources = Sources(tree)
+    sources = RepositorySource(tree)
     used = _Used()
     for cluster in flux_clusters(tree, sources):
         folder = _before(cluster.folder, _OF_FLUX)

@@ -13,16 +13,16 @@ from eastgate.reading.repository.contents import Contents
 from eastgate.reading.repository.declarations import ManifestFile
 from eastgate.reading.repository.model import ChartRender, Files, KustomizeBuild, LeftOut, Part
 from eastgate.reading.repository.tree import Folder, Tree
-from eastgate.reading.repository.variables import NO_VARIABLES, Variables
+from eastgate.reading.repository.variables import NO_VARIABLES, FluxVariables
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class FolderChanges:
     """What a tool changes in all that it takes from one folder."""
 
     namespace: str | None = None
     overlay: Mapping[str, Plain] = field(default_factory=dict)
-    variables: Variables = NO_VARIABLES
+    variables: FluxVariables = NO_VARIABLES
     default_namespace: str | None = None
 
     @property
@@ -44,7 +44,7 @@ class Changes:
         )
 
 
-UNCHANGED: Final = Changes()
+UNCHANGED: Final = FolderChanges()
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +72,7 @@ class Draft:
             self._seen.add(repr(part))
             self.parts.append(part)
 
-    def add_contents(self, folder: Folder, contents: Contents, changes: Changes = UNCHANGED) -> None:
+    def add_contents(self, folder: Folder, contents: Contents, changes: FolderChanges = UNCHANGED) -> None:
         """Add what a tool takes from a folder, as it is changed on the way."""
         self.files |= contents.files
         self.folders |= contents.folders | {folder.real}

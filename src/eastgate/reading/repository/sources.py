@@ -22,7 +22,7 @@ _MOST_CONFIG = 1 << 16
 _OWN = "flux-system"  # the source that `flux bootstrap` makes of the repository that it writes to
 
 
-class Sources:
+class RepositorySource:
     """The repository as a source of deployments."""
 
     def __init__(self, tree: Tree) -> None:

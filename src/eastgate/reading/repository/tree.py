@@ -100,11 +100,11 @@ class Tree:
         self.path = root
         self._bounds = bounds
         self._repository = repository_of(root)
-        self._store = _Store()
+        self._store = _Walked()
         above = os.path.relpath(self._repository, _real(root))
         self.base = os.path.normpath(os.path.join(root, above))
         """The root of the repository, as seen from where the folder was named."""
-        self.root = _Walk(self._store, bounds, reporter).start(root)
+        self.root = _FolderWalk(self._store, bounds, reporter).start(root)
 
     def folder(self, path: str) -> Folder | None:
         """Return the folder at a path, by any name; None if there is none that may be read."""
@@ -114,7 +114,7 @@ class Tree:
         real = _real(path)
         if real not in self._store.folders and self.may_read(path) and os.path.isdir(path):
             bounds = Bounds((self._repository,), self._bounds.exclude)
-            _Walk(self._store, bounds, Reporter()).start(os.path.normpath(path))
+            _FolderWalk(self._store, bounds, Reporter()).start(os.path.normpath(path))
         return self._store.folders.get(real)
 
     def file(self, path: str) -> ManifestFile | None:
@@ -157,7 +157,7 @@ class Tree:
 
 
 @dataclass(slots=True, eq=False)
-class _Store:
+class _Walked:
     """What has been walked, by real path."""
 
     folders: dict[str, Folder] = field(default_factory=dict)
@@ -166,10 +166,10 @@ class _Store:
     """The same by the paths of the walk, which need no look at the file system."""
 
 
-class _Walk:
+class _FolderWalk:
     """A walk from one folder."""
 
-    def __init__(self, store: _Store, bounds: Bounds, reporter: Reporter) -> None:
+    def __init__(self, store: _Walked, bounds: Bounds, reporter: Reporter) -> None:
         self._store = store
         self._bounds = bounds
         self._reporter = reporter

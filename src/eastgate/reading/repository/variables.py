@@ -26,7 +26,7 @@ _DEFAULTS: Final = (":=", ":-", ":?", ":+", "=")  # all of them give a default t
 
 
 @dataclass(frozen=True, slots=True)
-class Variables:
+class FluxVariables:
     """What is known of the variables of a Flux Kustomization. See `KustomizeBuild` for `hidden`."""
 
     values: Mapping[str, str]
@@ -41,7 +41,7 @@ class Variables:
         return _filled(value, self)
 
 
-NO_VARIABLES: Final = Variables({})
+NO_VARIABLES: Final = FluxVariables({})
 
 
 def may_substitute(data: Mapping[str, Plain]) -> bool:
@@ -53,7 +53,7 @@ def may_substitute(data: Mapping[str, Plain]) -> bool:
     return not any(isinstance(place, dict) and place.get(DISABLED) == "disabled" for place in places)
 
 
-def _filled(value: Plain, variables: Variables) -> Plain:
+def _filled(value: Plain, variables: FluxVariables) -> Plain:
     if isinstance(value, str):
         if "$" not in value:
             return value
