@@ -62,7 +62,7 @@ def contents_of(tree: Tree, folder: Folder, *, recurse: bool = True) -> Contents
     contents = Contents()
     if folder.kustomization is not None:
         contents.kustomizations.append(folder)
-        contents.declarations += _Build(tree, contents).declarations(folder)
+        contents.declarations += _Kustomized(tree, contents).declarations(folder)
     else:
         _add_plain(tree, folder, contents, recurse=recurse)
     return contents
@@ -77,10 +77,10 @@ def _add_plain(tree: Tree, folder: Folder, contents: Contents, *, recurse: bool)
             _add_plain(tree, inner, contents, recurse=True)
         elif not inner.kustomization.is_component:
             contents.kustomizations.append(inner)
-            contents.declarations += _Build(tree, contents).declarations(inner)
+            contents.declarations += _Kustomized(tree, contents).declarations(inner)
 
 
-class _Build:
+class _Kustomized:
     """Follows one kustomization into everything that it takes in."""
 
     def __init__(self, tree: Tree, contents: Contents) -> None:
