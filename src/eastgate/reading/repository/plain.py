@@ -109,7 +109,7 @@ def plain_folders(tree: Tree, used_files: Collection[str], alike: Alike = same_t
 
 
 def _deploys(file: ManifestFile) -> bool:
-    return file.has_objects or any(map(is_release, file.declarations))
+    return file.has_objects or any(map(is_release, file.declarations)) or bool(file.broken)
 
 
 def _groups(folder: Folder, used_files: Collection[str], alike: Alike) -> list[PlainFolder]:
