@@ -221,6 +221,8 @@ def grouped(answers: dict[str, EnvironmentAnswer]) -> Iterator[tuple[list[str], 
 
 def _data(answer: EnvironmentAnswer) -> object:
     """Return the data of an answer; of several pieces, the list."""
+    if not answer.data and answer.text:
+        return json.loads("\n".join(answer.text))  # what was rendered already
     return answer.data[0] if len(answer.data) == 1 else answer.data or None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from eastgate.authority.reading import Manifests
 from eastgate.basics.diagnostics import Severity, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
-from eastgate.cli.environments import EnvironmentSources, Notes, Task, combine, each_environment, record_all
+from eastgate.cli.environments import EnvironmentSources, Notes, Task, combine, each_environment, listed, record_all
 from eastgate.cli.options import Sources, cluster_options, ignores_from, left_out, more_files, source_options
 from eastgate.cli.output import FROM_WHAT_WAS_READ, PARTIAL, UNDECIDED, colored, emit, emit_json, output_option, say
 from eastgate.cli.unconsidered import note
@@ -121,7 +121,7 @@ def lint(
     excluded = sum(each.excluded for each in found.values())
     names = tuple(found) if len(found) > 1 else ()
     unbuilt = list(dict.fromkeys(part for each in found.values() for part in each.unbuilt))
-    beside = list({str(unread): unread for each in found.values() for unread in each.beside}.values())
+    beside = _left_out_lines(found, None if sources.verbose else MOST_LISTED)
     shown = _Shown(merged, excluded, comparison, baseline, names, sources.verbose, unbuilt, beside)
     if output == "json" and len(found) > 1:
         emit_json({"environments": {name: shown.within(name, each).to_json() for name, each in found.items()}})
@@ -229,6 +229,17 @@ def _is_about_rejected(finding: Finding, authority: Authority) -> bool:
     return bool(authority.rejected_at(name for name in finding.subjects if name in authority.world.workloads))
 
 
+def _left_out_lines(found: Mapping[str, _Found], most: int | None) -> list[str]:
+    """List the parts that could not be read, each once, with the environments that lack it if not all do."""
+    lines: dict[str, list[str]] = {}
+    for name, each in found.items():
+        for line in list_left_out(each.beside, most):
+            lines.setdefault(line, []).append(name)
+    return [
+        line if len(names) == len(found) else f"{listed(names, len(found))}: {line}" for line, names in lines.items()
+    ]
+
+
 # Baselines
 
 
@@ -287,7 +298,7 @@ def _prefixes(values: Sequence[str], option: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What is printed. `each`: no grouping. `beside`: parts that could not be read, and of which no error tells."""
+    """What is printed. `each`: no grouping. `beside` lists parts that could not be read."""
 
     findings: Sequence[Finding]
     excluded: int
@@ -296,7 +307,7 @@ class _Shown:
     environments: tuple[str, ...] = ()
     each: bool = False
     unbuilt: Sequence[LeftOut] = ()
-    beside: Sequence[Unread] = ()
+    beside: Sequence[str] = ()
 
     @property
     def new(self) -> Sequence[Finding]:
@@ -310,7 +321,6 @@ class _Shown:
             findings=_in_environment(self.findings, name),
             excluded=found.excluded,
             unbuilt=found.unbuilt,
-            beside=found.beside,
             comparison=compared
             and replace(compared, new=_in_environment(compared.new, name), known=_in_environment(compared.known, name)),
         )
@@ -340,7 +350,7 @@ def _emit(shown: _Shown, output: str) -> None:
             groups = singly(shown.new) if shown.each else group_findings(shown.new)
             for group in groups:
                 say(group.first.render(also=group.also, where=group.where, color=colored()) + "\n")
-            note(list_left_out(shown.beside, None if shown.each else MOST_LISTED))
+            note(shown.beside)
             read = f" {FROM_WHAT_WAS_READ}" if shown.unbuilt else ""
             say(counted(groups) + read + _linted(shown) + _known(shown) + left_out(shown.excluded))
 
