@@ -9,8 +9,8 @@ from eastgate import dialects
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Everything, GatewayNamed, RouteNamed, Target, dns_label_problem
-from eastgate.cluster.unread import Unread, lost_object
 from eastgate.cluster.names import dns_subdomain_problem
+from eastgate.cluster.unread import Unread, lost_object
 from eastgate.dialects import Policy
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.ir import PolicyRef
@@ -68,7 +68,7 @@ class Fault:
     def left_out(self, why: str | None = None) -> Unread:
         """Return the object as one that is left out, about all that it may be about."""
         document, errors = self.document, self.errors
-        more = f" and {len(errors) - 1} more error{'s' if len(errors) > 2 else ''}" if len(errors) > 1 else ""  # noqa: PLR2004
+        more = f" and {len(errors) - 1} more error{'s' if len(errors) > 2 else ''}" if len(errors) > 1 else ""
         span = (errors[0].span if errors else None) or document.span
         message = f"{errors[0].message}; {errors[0].help}" if self.is_unfilled else f"{errors[0].message}{more}"
         part = LeftOut(described(document), span.location, why or message)
@@ -129,5 +129,3 @@ def _gateways(document: Document) -> tuple[Target, ...]:
             return ()
         found.append(GatewayNamed(namespace, name))
     return tuple(found)
-
-

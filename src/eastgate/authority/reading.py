@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from os import PathLike
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
 from eastgate.authority.duplicates import difference
+from eastgate.authority.examining import PolicyExamination
 from eastgate.authority.faults import Fault as Fault
 from eastgate.authority.faults import FaultReason as FaultReason
 from eastgate.authority.faults import has_no_namespace
 from eastgate.authority.faults import ref_of_document as ref_of_document
-from eastgate.authority.examining import PolicyExamination
 from eastgate.authority.unfilled import Unfilled, take_placeholders
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.basics.records import brief, dataclass
-from eastgate.cluster import Manifest, ObjectId, Target, World, WorldObject, interpret, may_install
+from eastgate.cluster import Manifest, ObjectId, World, WorldObject, interpret, may_install
 from eastgate.cluster.unread import (
     EnforcementPlane,
     TargetField,
@@ -26,12 +26,11 @@ from eastgate.cluster.unread import (
     UnreadKind,
     UnreadObjects,
     diagnose_left_out,
-    unlisted_objects,
     lost_part,
+    unlisted_objects,
     unread_object,
 )
 from eastgate.dialects import Policy
-from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Bounds, Document, ReadResult, read, read_text
 from eastgate.reading.manifests.rendered import RenderedObject, UnlistedKind
@@ -199,7 +198,7 @@ class Manifests:
     def stopping(self, *, strict: bool) -> list[Diagnostic]:
         """Return all errors where they stop every answer: with `strict` any does, otherwise those of `strays`."""
         lost = [part for part in self.unbuilt if part.can_decide] if strict else []
-        if strict and not (lost or self.reporter.errors) or not strict and not self.strays:
+        if (strict and not (lost or self.reporter.errors)) or (not strict and not self.strays):
             return []
         return [*self.reporter.errors, *diagnose_left_out(lost)]
 

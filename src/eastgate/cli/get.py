@@ -19,7 +19,9 @@ from eastgate.reading.manifests import Document
 from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
 
 
-@click.command(epilog="Exits with 0, with 2 if a name is not there or what is listed is broken, or 3 if something could not be read.")
+@click.command(
+    epilog="Exits with 0, with 2 if a name is not there or what is listed is broken, or 3 if a part could not be read."
+)
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.kinds_and_names)
 @click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, which is also what there is without -n.")
 @click.option("-l", "--selector", metavar="LABELS", help="Only what has these labels: app=web,tier in (a, b),!legacy.")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack, get_type_hints, overload
 from eastgate.authority.authority import Authority as DecidingAuthority
 from eastgate.authority.deciding import Prepared
 from eastgate.authority.decisions import Decision
-from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.leaving_out import leave_out
+from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import ManifestError, read_manifests, read_plain, read_whole_text
 from eastgate.basics.public import checked, require
 from eastgate.cluster import question as question_module

@@ -17,6 +17,7 @@ from eastgate.cluster.unread.answers import (
     list_unconsidered,
     standing,
 )
+from eastgate.cluster.unread.kinds import KINDS, is_unread_name, resembling, unread_kind
 from eastgate.cluster.unread.left_out import (
     diagnose_left_out,
     list_left_out,
@@ -24,7 +25,6 @@ from eastgate.cluster.unread.left_out import (
     lost_part,
     parts_of,
 )
-from eastgate.cluster.unread.kinds import KINDS, is_unread_name, resembling, unread_kind
 from eastgate.cluster.unread.locating import locate_targets, unlisted_objects, unread_object
 from eastgate.cluster.unread.model import (
     EnforcementPlane,
