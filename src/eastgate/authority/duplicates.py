@@ -88,7 +88,11 @@ def _declared(document: Document, data: Plain) -> object:
 
 def of_meshes(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return the annotations that meshes read."""
-    return {key: value for key, value in annotations.items() if key.partition("/")[0].endswith(_MESHES)}
+    return {key: value for key, value in annotations.items() if _is_of_mesh(key)}
+
+
+def _is_of_mesh(key: str) -> bool:
+    return key.partition("/")[0].endswith(_MESHES)
 
 
 def _policy(document: Document) -> Plain:
@@ -101,7 +105,7 @@ def _policy(document: Document) -> Plain:
     annotations = metadata.get("annotations")
     if isinstance(annotations, dict):
         deciding = dialects.registered().deciding_annotations
-        kept["annotations"] = {key: value for key, value in annotations.items() if key in deciding}
+        kept["annotations"] = {key: value for key, value in annotations.items() if key in deciding or _is_of_mesh(key)}
     if (document.group, document.kind) not in dialects.registered().selected_kinds:
         kept.pop("labels", None)
     return {**{key: value for key, value in content.items() if key != "status"}, "metadata": kept}

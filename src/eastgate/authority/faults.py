@@ -129,5 +129,3 @@ def _gateways(document: Document) -> tuple[Target, ...]:
             return ()
         found.append(GatewayNamed(namespace, name))
     return tuple(found)
-
-

@@ -19,6 +19,7 @@ from eastgate.reading.manifests.placeholders import (
     placeholder_in,
     placeholder_in_wrong,
     strings_of,
+    variable_in,
 )
 
 HELP = "fill it in, or leave the file out: --exclude"
@@ -37,7 +38,7 @@ def take_placeholders(reporter: Reporter) -> list[Diagnostic]:
         span = finding.span if finding.is_error else None
         found = None
         if span is not None and not span.source.is_object:
-            found = placeholder_in(finding.message) or placeholder_in_wrong(span.underlined)
+            found = variable_in(finding.message) or placeholder_in_wrong(span.underlined)
         if found is None:
             kept.append(finding)
         else:

@@ -36,7 +36,7 @@ _ENVIRONMENTS = ("environment", "environments")
 
 
 @click.command(
-    epilog="Exits with 0, with 2 if a name is not there or what is listed is broken, or 3 if something could not be read."
+    epilog="Exits with 0, with 2 if a name is not there or what is listed is broken, or 3 if a part could not be read."
 )
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.kinds_and_names)
 @click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, which is also what there is without -n.")

@@ -59,8 +59,11 @@ _EXIT = (
 )
 # Findings that something is not there: it may be in a part that could not be read
 _ABSENCES = frozenset(
-    ["EG6001", "EG6002", "EG6003", "EG6004", "EG6005", "EG6007", "EG6060", "EG6091", "EG6135", "EG6136", "EG6140"]
-    + ["EG6116", "EG6124", "EG6218", "EG6301", "EG6302", "EG6307", "EG6315"]
+    f"EG{number}"
+    for number in (
+        *(6001, 6002, 6003, 6004, 6005, 6007, 6060, 6091, 6116, 6124),
+        *(6135, 6136, 6140, 6218, 6301, 6302, 6307, 6315),
+    )
 )
 _CLOSED = frozenset({"EG6040", "EG6041", "EG6046"})
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.authority.reading import read_documents, read_manifests
+from eastgate.basics.diagnostics import Severity
 from eastgate.reading.manifests import Bounds, read, read_text
 from eastgate.reading.manifests.heads import type_of
 from eastgate.settings import Settings
@@ -43,6 +44,18 @@ ASIDE = {
     "two.yaml": "apiVersion: v1\nkind: LimitRange\nmetadata: {name: x}\n---\n"
     "apiVersion: v1\nkind: LimitRange\nmetadata: {name: x}\ndata: {a: b}\n",
     "joined.yaml": "apiVersion: v1\nkind: LimitRange\nmetadata: {name: x}\napiVersion: v1\nkind: LimitRange\n",
+    "openapi.yaml": "openapi: 3.0.0\ninfo: {title: x, version: '1'}\npaths: {}\n",
+    "schema.json": '{"$schema": "http://x/schema#", "type": "object", "properties": {"kind": {}}}',
+    "zarf.yaml": "kind: ZarfPackageConfig\nmetadata: {name: x}\ncomponents: [{name: a}]\n",
+    "bundle/x.yaml": "kind: UDSBundle\nmetadata: {name: x}\npackages: []\n",
+    "prod-values.yaml": "kind: DaemonSet\nmetadata: {a: b}\n",
+    "overrides.yaml": "kind: DaemonSet\nservice: {type: ClusterIP}\n",
+    "mkdocs.yml": "site_name: x\nmarkdown_extensions: [{y: !!python/name:a.b }]\n",
+    "gitlab.yml": "job: {script: !reference [.setup, script]}\n",
+    "patch.yaml": "- op: replace\n  path: /spec/replicas\n  value: 3\n",
+    "references.yaml": "nameReference: [{kind: ConfigMap, fieldSpecs: [{path: spec/x, kind: Y}]}]\n",
+    "torn.yaml": "apiVersion: v1\nkind: LimitRange\nmetadata: {name: x}\nspec: [\n",
+    "several.yaml": "a: 1\n---\nname: x\n",
 }  # fmt: skip
 
 # Files that stop: they may hold a policy, or decide what exists.
@@ -100,7 +113,7 @@ def test_what_may_be_a_policy_or_decides_what_exists_stops(name: str, tmp_path: 
 def test_what_is_left_aside_unread_is_told_where_and_why(tmp_path: Path) -> None:
     folder = _folder(tmp_path, {"x.yaml": "a: [1,\n", "pod.yaml": POD})
     (finding,) = read_manifests([folder]).reporter.diagnostics
-    assert (finding.code.id, finding.is_error) == ("EG1040", False)
+    assert (finding.code.id, finding.code.severity) == ("EG1040", Severity.INFO)
     assert finding.message.startswith("left aside, since it has neither `apiVersion` nor `kind`: ")
     assert finding.span is not None
 
@@ -176,8 +189,71 @@ def test_of_config_maps_only_the_settings_of_a_mesh_are_compared(
     assert _codes(_folder(tmp_path, {"a.yaml": first, "b.yaml": second})) == codes
 
 
-def test_a_policy_is_written_once(tmp_path: Path) -> None:
-    assert "EG1036" in _codes(_folder(tmp_path, {"a.yaml": POLICY, "b.yaml": POLICY}))
+_NETWORK_POLICY = """\
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: p, labels: {a: b}, annotations: {c: d}}
+spec: {podSelector: {}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "codes"),
+    [
+        ("", "", []),
+        ("a: b", "a: c", []),  # labels of the policy itself
+        ("c: d", "c: e", []),  # annotations
+        ("c: d", "eastgate.dev/mode: audit", ["EG1036"]),
+        ("podSelector: {}", "podSelector: {matchLabels: {x: y}}", ["EG1036"]),
+        ("podSelector: {}", "podSelector: {}, ingress: []", ["EG1036"]),
+    ],
+)
+def test_a_policy_may_be_written_twice_if_both_say_the_same(
+    first: str, second: str, codes: list[str], tmp_path: Path
+) -> None:
+    again = _NETWORK_POLICY.replace(first, second) if first else _NETWORK_POLICY
+    assert _codes(_folder(tmp_path, {"a.yaml": _NETWORK_POLICY, "b.yaml": again})) == codes
+
+
+_DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, labels: {x: y}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: a}}
+  template:
+    metadata: {labels: {app: a}, annotations: {checksum/config: abc}}
+    spec:
+      serviceAccountName: a
+      containers: [{name: c, image: one, env: [{name: X, value: y}], ports: [{containerPort: 80}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "field"),
+    [
+        ("replicas: 1", "replicas: 2", None),
+        ("image: one", "image: two", None),
+        ("value: y", "value: z", None),
+        ("{x: y}", "{x: z}", None),
+        ("config: abc", "config: def", None),
+        ("containerPort: 80", "containerPort: 81", "`spec.template.spec.containers[0].ports[0].containerPort`"),
+        ("labels: {app: a}", "labels: {app: a, b: c}", "`spec.template.metadata.labels.b`"),
+        ("serviceAccountName: a", "serviceAccountName: b", "`spec.template.spec.serviceAccountName`"),
+        ("checksum/config", "sidecar.istio.io/inject", "annotations.sidecar.istio.io/inject`"),
+    ],
+)
+def test_of_a_deployment_that_is_written_twice_the_fields_that_decide_are_compared(
+    first: str, second: str, field: str | None, tmp_path: Path
+) -> None:
+    folder = _folder(tmp_path, {"a.yaml": _DEPLOYMENT, "b.yaml": _DEPLOYMENT.replace(first, second)})
+    found = read_manifests([folder]).reporter.diagnostics
+    assert [field is not None and field in each.message for each in found] == ([] if field is None else [True])
+    for each in found:
+        assert each.span is not None
+        assert each.span.file == str(folder / "b.yaml")
+        assert f"the first one is at {folder / 'a.yaml'}" in (each.help or "")
 
 
 def test_objects_that_a_cluster_names_have_a_name_each(tmp_path: Path) -> None:

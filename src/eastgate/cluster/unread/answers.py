@@ -271,7 +271,11 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
 
 def is_policy_like(unread: Unread) -> bool:
     """Return whether an object is a policy of the sort that is read: one that says who may call, at proxies."""
-    return unread.kind.effect is UnreadEffect.DENY and unread.part is None and unread.kind.plane is not EnforcementPlane.NETWORK
+    return (
+        unread.kind.effect is UnreadEffect.DENY
+        and unread.part is None
+        and unread.kind.plane is not EnforcementPlane.NETWORK
+    )
 
 
 _CAN = {

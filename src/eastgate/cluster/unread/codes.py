@@ -19,6 +19,6 @@ UNREAD_BESIDE = Code(
 LEFT_OUT = Code(
     "EG1312",
     "part that is left out",
-    "A file, an object, a kustomization or a chart cannot be read, so that it is left out. Answers that it could change "
-    "say `(from what was read)` and end with exit status 3; with `--strict` nothing is answered.",
+    "A file, an object, a kustomization or a chart cannot be read, so that it is left out. Answers that it could "
+    "change say `(from what was read)` and end with exit status 3; with `--strict` nothing is answered.",
 )

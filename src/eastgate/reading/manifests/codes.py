@@ -265,9 +265,9 @@ KUSTOMIZE_CHOICE = Code(
 PLACEHOLDER = Code(
     "EG1052",
     "placeholder",
-    "A value has yet to be filled in, by somebody or by a tool: `<your-namespace>`, `${DOMAIN}`, `{{ .Values.x }}`. What "
-    "it will be is unknown, so that the object is left out, and answers that it could change say so (exit status 3). A "
-    "policy closes what it targets.",
+    "A value has yet to be filled in, by somebody or by a tool: `<your-namespace>`, `${DOMAIN}`, `{{ .Values.x }}`. "
+    "What it will be is unknown, so that the object is left out, and answers that it could change say so (exit status "
+    "3). A policy closes what it targets.",
     Severity.INFO,
 )
 BAD_PATTERN = Code(

@@ -194,8 +194,9 @@ class Collector:
             return self.explicit
         if api_version and kind:
             return self._matters(api_version, kind)
-        if kind in _OTHER_TOOLS or (api_version is None and intended_value(node, "metadata") is None):
-            return self.explicit  # kubectl takes nothing without a name
+        is_nameless = api_version is None and len(node.value) > 1 and intended_value(node, "metadata") is None
+        if kind in _OTHER_TOOLS or (is_nameless and "spec" not in node):
+            return self.explicit  # values of a chart, say: kubectl takes nothing without a name
         return self.explicit or "metadata" in node or self._matters(api_version or "", kind or "")
 
     def _open_list(self, node: Node, origin: Stretch | Node, kind: str, depth: int) -> bool:

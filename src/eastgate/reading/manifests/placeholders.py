@@ -1,7 +1,7 @@
 """Placeholders: values that somebody, or a tool, has yet to fill in.
 
-Some are placeholders wherever they stand: `${DOMAIN}`, `{{ .Values.x }}`, `<your-namespace>`, `REPLACE_ME`. Others, such
-as `SHOP_NAMESPACE`, are taken for one only where the value is wrong as it is.
+Some are placeholders wherever they stand: `${DOMAIN}`, `{{ .Values.x }}`, `<your-namespace>`, `REPLACE_ME`. Others,
+such as `SHOP_NAMESPACE`, are taken for one only where the value is wrong as it is.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.node import Node, Plain
 
 _WORD = r"[A-Za-z_][\w.-]*"
+_VARIABLES = rf"\$\{{\{{?[ ]*{_WORD}[ ]*(?::?[-=?+][^{{}}]*)?\}}?\}}|\{{\{{[^{{}}]*\}}\}}"
+_VARIABLE = regex(_VARIABLES)  # ${NAME}, ${NAME:=default}, ${{NAME}}, {{ .Values.name }}
 _SURE = regex(
-    rf"\$\{{\{{?[ ]*{_WORD}[ ]*(?::?[-=?+][^{{}}]*)?\}}?\}}"  # ${NAME}, ${NAME:=default}, ${{NAME}}
-    r"|\{\{[^{}]*\}\}"
-    r"|(?<![?P])<(?=[A-Za-z])[\w .:/-]{2,60}>"
+    _VARIABLES + r"|(?<![?P])<(?:[A-Z][A-Z0-9_ -]+|(?i:your|my|insert|enter|the|some)[-_ ][\w .-]{1,60}"
+    r"|(?:app|domain|host|hostname|name|namespace|project|service|tenant)(?:[-_ ]\w+)?"
+    r"|\w+[-_ ](?:name|namespace|domain))>"
     r"|(?<![\w-])(?i:replace[-_ ]?me|change[-_ ]?me|fill[-_ ]?me(?:[-_ ]?in)?)(?![\w-])"
 )
 _ENDS = "NAMESPACE|NAME|HOST|HOSTNAME|DOMAIN|IP|CIDR|PORT|URL|ADDRESS|ACCOUNT|PROJECT|CLUSTER|REGION|TAG|VERSION|HERE"
@@ -39,6 +41,12 @@ def placeholder_in(text: str) -> str | None:
     return match.group() if match is not None else None
 
 
+def variable_in(text: str) -> str | None:
+    """Return a variable that a tool has yet to fill in."""
+    match = _VARIABLE.search(text)
+    return match.group() if match is not None else None
+
+
 def placeholder_in_wrong(text: str) -> str | None:
     """Return what is most likely a placeholder in a value that is wrong."""
     match = _SURE.search(text) or _LIKELY.search(text)
@@ -54,8 +62,9 @@ def strings_of(node: Node) -> Iterator[Node]:
     """Yield the strings in a value with positions."""
     if isinstance(node.value, str):
         yield node
-    for _, entry in node.items():
-        yield from strings_of(entry)
+    if isinstance(node.value, dict):
+        for entry in node.value.values():
+            yield from strings_of(entry)
     for item in node:
         yield from strings_of(item)
 

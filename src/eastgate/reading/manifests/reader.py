@@ -56,8 +56,8 @@ def read(
     `positioned(api_version, kind)` says of which objects the content is wanted with positions; `matters` which of them
     can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not read,
     unless it `takes` them.
-    `differ(first, second)` says in which fields two documents of one object differ. `namespace` is that of objects which do
-    not say theirs. `on_file(done, total)` is called after each file.
+    `differ(first, second)` says in which fields two documents of one object differ. `namespace` is that of objects
+    which do not say theirs. `on_file(done, total)` is called after each file.
     """
     reading = ReadResult()
     given = list(paths)

@@ -14,6 +14,7 @@ from eastgate.reading.manifests.text import DecodedText
 from eastgate.reading.manifests.yaml.nodes import read_yaml_node
 
 _HEAD_KEY = regex(r"""(?m)^[ ]*(?:[?-][ ]+)?["']?(?:apiVersion|kind|metadata)["']?[ ]*:""")
+_FIELD = regex(r"([ ]*)[A-Za-z]\w*:(?=\s)")
 _UNSEEN = regex(r"""\b(?:apiVersion|kind)["']?[ ]*:[ ]*["']?(?:\{|\$|<|%|\Z|\n)""")
 
 
@@ -25,7 +26,8 @@ def hides_kind(source: str) -> bool:
 def torn_document(text: DecodedText, start: int, end: int, error: Diagnostic, namespace: str) -> Document | None:
     """Return the object in a stretch of YAML, with what stands before the error; None where its head is uncertain.
 
-    The head is certain if all of it stands before the error, another field follows it, and it is not written again.
+    The head is certain if all of it stands before the line of the error, another field follows it, and none of it is
+    written again.
     """
     if error.span is None or error.span.source is not text.source:
         return None
@@ -38,7 +40,9 @@ def torn_document(text: DecodedText, start: int, end: int, error: Diagnostic, na
     if findings.diagnostics or node is None or not isinstance(node.value, dict):
         return None
     names = list(node.value)
-    if "metadata" not in names or names[-1] in ("apiVersion", "kind", "metadata"):
+    begins = _FIELD.match(behind)
+    ends_head = begins is not None and len(begins[1]) == node.column - 1
+    if "metadata" not in names or not (ends_head or names[-1] not in ("apiVersion", "kind", "metadata")):
         return None
     if any(len(match.group()) - len(match.group().lstrip()) < node.column for match in _HEAD_KEY.finditer(behind)):
         return None

@@ -116,10 +116,8 @@ def run_tables(
         run.results.extend(_rejections(table, manifests))
         if problem := _why_unusable(table, manifests, run):
             run.results.append(Result(table, "its manifests can be read", table.span, problem))
-        if not strict:
-            leave_out(manifests)
-        if (problem and strict) or manifests.strays:
-            run.results.extend(_unanswered(table, problem or _errors_text(manifests.strays)))
+        if why := _why_stopped(manifests, problem, strict=strict):
+            run.results.extend(_unanswered(table, why))
             continue
         if not table.cases and table.statement is None:
             continue
@@ -240,6 +238,15 @@ def _why_unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
         return f"a part of its manifests is left out: {lost[0]}" if lost else None
     run.diagnostics.extend(error for error in surprising if error not in run.diagnostics)
     return _errors_text(surprising)
+
+
+def _why_stopped(manifests: Manifests, problem: str | None, *, strict: bool) -> str | None:
+    """Return why no case can be decided; None where the rest of the manifests decides, without what cannot be read."""
+    if not strict:
+        leave_out(manifests)
+    if manifests.strays:
+        return problem or _errors_text(manifests.strays)
+    return problem if strict else None
 
 
 def _errors_text(errors: Sequence[Diagnostic]) -> str:
