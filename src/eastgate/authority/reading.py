@@ -357,8 +357,8 @@ def sort_reading(reading: ReadResult, settings: Settings, *, whole: bool = True)
     manifests.unused += reading.unused
     manifests.excluded, manifests.skipped = reading.excluded, sum(reading.skipped.values())
     manifests.refused, manifests.torn = reading.refused, reading.torn
-    manifests.unbuilt += reading.left_out
-    manifests.unread.objects += map(lost_part, reading.left_out)
+    manifests.unbuilt += reading.unbuilt
+    manifests.unread.objects += map(lost_part, reading.unbuilt)
     return manifests
 
 

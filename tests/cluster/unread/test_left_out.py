@@ -193,7 +193,7 @@ def test_where_nothing_can_be_read_there_is_no_answer() -> None:
 
 def _with_part(part: LeftOut) -> Manifests:
     reading = read_text("m.yaml", WORLD, positioned=reads)
-    reading.left_out.append(part)
+    reading.unbuilt.append(part)
     return sort_reading(reading, Settings())
 
 

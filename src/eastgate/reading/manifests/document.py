@@ -157,7 +157,7 @@ class ReadResult:
     """Errors in what was asked for, such as a path that does not exist: no answer does without it."""
     torn: list[tuple[Document, Diagnostic]] = field(default_factory=list)
     """Objects of which only the head could be read, and the error behind it. They are not among the documents."""
-    left_out: list[LeftOut] = field(default_factory=list)
+    unbuilt: list[LeftOut] = field(default_factory=list)
     """The parts that are not read, other than those with an error in `reporter`."""
     seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)
     """The objects by group, kind, namespace and name."""

@@ -268,7 +268,7 @@ class Collector:
         from eastgate.reading.repository import LeftOut  # it reads manifests itself
 
         why = "SOPS has encrypted what it is: decrypt it, or encrypt only its values (encrypted_regex)"
-        self._reading.left_out.append(LeftOut("an encrypted manifest", document.span.location, why))
+        self._reading.unbuilt.append(LeftOut("an encrypted manifest", document.span.location, why))
 
     def _report_twice(self, first: Document, second: Document, fields: str) -> None:
         where = f"{second.namespace}/{second.name}" if second.namespace else second.name
