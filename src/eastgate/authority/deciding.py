@@ -67,6 +67,9 @@ class Decider:
         """Begin to remember anew what questions lead to."""
         self._version = self.engine.version
         self._rejections = self.engine.count(rejection.RejectedPolicy)
+        if self._rejections:
+            policies = (each for each in self.engine.policies if isinstance(each, rejection.RejectedPolicy))
+            self._rejections = len(_unfit(policies))
         self._unconsidered = Unconsidered(rejected=self._rejections)
         self._resolver = Resolver(self._world, self._settings, self.engine.is_guarded, self.engine)
         self._programs = ProgramIndex(self.engine, self._world)

@@ -349,12 +349,12 @@ def read_plain(objects: Iterable[Mapping[str, object]], settings: Settings, *, w
 def read_whole_text(name: str, text: str, settings: Settings, *, whole: bool = True) -> Manifests:
     """Read manifests in YAML or JSON. Diagnostics name the text `name`."""
     reading = read_text(name, text, positioned=dialects.reads, namespace=settings.namespace)
-    return sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=whole)
+    return sort_reading(reading, settings, whole=whole)
 
 
-def sort_reading(reading: ReadResult, settings: Settings) -> Manifests:
+def sort_reading(reading: ReadResult, settings: Settings, *, whole: bool = True) -> Manifests:
     """Sort what was read into what exists and what is demanded, with all that was left out on the way."""
-    manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice)
+    manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=whole)
     manifests.unused += reading.unused
     manifests.excluded, manifests.skipped = reading.excluded, sum(reading.skipped.values())
     manifests.refused, manifests.torn = reading.refused, reading.torn

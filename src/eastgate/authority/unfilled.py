@@ -16,6 +16,7 @@ from eastgate.reading.manifests.document import Stretch, content_of
 from eastgate.reading.manifests.placeholders import (
     find_path,
     is_describing,
+    may_have_placeholder,
     placeholder_in,
     placeholder_in_wrong,
     strings_of,
@@ -95,7 +96,7 @@ class Unfilled:
         if source.is_object:
             return False
         if source not in self._sources:
-            self._sources[source] = placeholder_in(source.text) is not None
+            self._sources[source] = may_have_placeholder(source.text)
         return self._sources[source]
 
 

@@ -80,8 +80,22 @@ PARTS = {
     ),
     "a Secret with a placeholder": (
         "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: {password: <your-password>}\n",
+        *(0, 0, 0),
+    ),
+    "a Secret with an error": (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: {password: a}\n",
         *(0, 3, 0),
     ),
+    "a Secret that SOPS has encrypted": (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: {password: 'ENC[AES256,data:x]'}\n"
+        "sops: {version: 3.7.3}\n",
+        *(0, 0, 0),
+    ),
+    "a manifest that SOPS has encrypted whole": (
+        "apiVersion: ENC[x]\nkind: ENC[y]\nmetadata: {name: ENC[z]}\nsops: {version: 3.7.3}\n",
+        *(3, 3, 3),
+    ),
+    "a policy beside the key of SOPS": (policy("  podSelector: {matchLabels: {app: x}}\n") + "sops: {a: b}\n", 0, 0, 0),
 }
 
 
@@ -179,7 +193,7 @@ def test_where_nothing_can_be_read_there_is_no_answer() -> None:
 
 def _with_part(part: LeftOut) -> Manifests:
     reading = read_text("m.yaml", WORLD, positioned=reads)
-    reading.left_out.append(part)
+    reading.unbuilt.append(part)
     return sort_reading(reading, Settings())
 
 

@@ -42,6 +42,7 @@ _NOT_MANIFESTS = regex(
 )
 _OTHER_TOOLS = frozenset({"ZarfInitConfig", "ZarfPackageConfig", "UDSBundle", "pipeline"})
 """Kinds of tools that write `kind` and `metadata` into files of their own, without an API version."""
+_SOPS, _ENCRYPTED = "sops", "ENC["  # its key in a manifest, and the beginning of a value that it has encrypted
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 _MOST_LISTS = 10  # lists inside each other
 
@@ -246,6 +247,12 @@ class Collector:
         return True
 
     def _add(self, head_of: Head, node: Node | None, data: dict[str, Plain] | None, origin: Stretch | Node) -> None:
+        if head_of.kind.startswith(_ENCRYPTED) or head_of.name.startswith(_ENCRYPTED):
+            self._leave_out_encrypted(Document(*head_of, node, data, origin, self.namespace))
+            return
+        content = data if data is not None else node.value if node is not None else None
+        if isinstance(content, dict) and _SOPS in content:
+            node, data = _without_sops(node, data)
         document = Document(*head_of, node, data, origin, self.namespace)
         identity = (document.group, head_of.kind, document.home, head_of.name)
         first = self._reading.seen.setdefault(identity, document)
@@ -255,6 +262,13 @@ class Collector:
             fields = self._differ(first, document)
             if fields is not None:
                 self._report_twice(first, document, fields)
+
+    def _leave_out_encrypted(self, document: Document) -> None:
+        """Leave out a manifest of which nobody knows what it is without a key."""
+        from eastgate.reading.repository import LeftOut  # it reads manifests itself
+
+        why = "SOPS has encrypted what it is: decrypt it, or encrypt only its values (encrypted_regex)"
+        self._reading.unbuilt.append(LeftOut("an encrypted manifest", document.span.location, why))
 
     def _report_twice(self, first: Document, second: Document, fields: str) -> None:
         where = f"{second.namespace}/{second.name}" if second.namespace else second.name
@@ -266,6 +280,14 @@ class Collector:
         message += f", with different {shown(fields)}" if fields else ""
         self._reading.reporter.report(DUPLICATE_OBJECT, message, name_span, help=help_)
         self._reading.twice.append((second, self._reading.reporter.diagnostics[-1]))
+
+
+def _without_sops(node: Node | None, data: dict[str, Plain] | None) -> tuple[Node | None, dict[str, Plain] | None]:
+    """Return a manifest without what SOPS adds to it, and takes away when it decrypts the file."""
+    if node is not None and isinstance(node.value, dict):
+        kept = {key: value for key, value in node.value.items() if key != _SOPS}
+        node = Node(kept, node.source, node.line, node.column, node.end_line, node.end_column, node.keys)
+    return node, None if data is None else {key: value for key, value in data.items() if key != _SOPS}
 
 
 def _is_foreign(node: Node) -> bool:

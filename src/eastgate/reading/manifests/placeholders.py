@@ -25,6 +25,7 @@ _LIKELY = regex(
     r"\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|%[A-Z_]+%|@[A-Z_]+@|__[A-Za-z_]+__"
     rf"|(?<![\w-])(?:[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-](?:{_ENDS})|(?i:your)[-_][\w-]+|TODO|FIXME|TBD|X{{3,}})(?![\w-])"
 )
+_SIGNS = ("${", "{{", "<", "REPLACE", "replace", "Replace", "CHANGE", "change", "Change", "FILL", "fill", "Fill")
 _DESCRIBING = (
     "version",
     "chart",
@@ -33,6 +34,11 @@ _DESCRIBING = (
     "build",
     "tag",
 )  # ends of the keys of labels that select nothing
+
+
+def may_have_placeholder(text: str) -> bool:
+    """Return whether a whole text may have a placeholder: a fast look that errs on the side of yes."""
+    return any(sign in text for sign in _SIGNS)
 
 
 def placeholder_in(text: str) -> str | None:
