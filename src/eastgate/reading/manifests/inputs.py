@@ -27,6 +27,7 @@ from eastgate.reading.manifests.files import (
     STDIN,
     SUFFIXES,
     Bounds,
+    around,
     is_readable,
     report_unreadable,
     report_way_out,
@@ -161,19 +162,21 @@ class Inputs:
 
         self.unbuilt += environment.left_out
         exclusion = self._exclusion(environment.root)
+        checkout = around(os.path.join(environment.root, IGNORE_FILE))  # where paths of Flux and Argo CD may lead
         for part in environment.parts:
             if isinstance(part, Files):
                 for name in part.paths:
-                    self._add_manifest(name, part.default_namespace or environment.namespace, exclusion)
+                    namespace = part.default_namespace or environment.namespace
+                    self._add_manifest(name, namespace, exclusion, checkout)
                 continue
             default = part.namespace if isinstance(part, ChartRender) else part.default_namespace
             entry = Input(part.folder, namespace=default or environment.namespace, part=part, environment=environment)
             self._add(entry, repr(part))
 
-    def _add_manifest(self, name: str, namespace: str | None, exclusion: Exclusion) -> None:
+    def _add_manifest(self, name: str, namespace: str | None, exclusion: Exclusion, checkout: Bounds) -> None:
         """Add a file of an environment."""
         try:
-            status = os.stat(name) if self.bounds.hold(name) else None
+            status = os.stat(name) if self.bounds.hold(name) or checkout.hold(name) else None
         except (OSError, ValueError) as error:
             report_unreadable(self.reporter, name, error)
             return

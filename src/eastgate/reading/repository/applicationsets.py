@@ -118,7 +118,7 @@ def _patterns(entries_: list[Plain]) -> tuple[list[str], list[str]]:
 
 def _folders(tree: Tree, git: Mapping[str, Plain]) -> Iterator[Parameters]:
     """Yield the parameters of each folder that the patterns match."""
-    taken, excluded = _patterns(entries(git.get("directories")))
+    taken, excluded = ([p.replace("**", "*") for p in each] for each in _patterns(entries(git.get("directories"))))
     for base in _bases(tree):
         found = False
         for folder in base.walk():

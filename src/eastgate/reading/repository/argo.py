@@ -16,9 +16,9 @@ from eastgate.reading.repository.applicationsets import OPEN, applications_of
 from eastgate.reading.repository.contents import Contents, contents_of
 from eastgate.reading.repository.declarations import Declaration, entries, mapping, parsed, text_of, texts
 from eastgate.reading.repository.model import ChartRender
-from eastgate.reading.repository.parts import Changes, Draft, inside, leads_out
+from eastgate.reading.repository.parts import Draft, FolderChanges, inside, leads_out
 from eastgate.reading.repository.releases import with_parameter
-from eastgate.reading.repository.sources import Sources
+from eastgate.reading.repository.sources import RepositorySource
 from eastgate.reading.repository.tree import Folder, Tree
 
 _GROUP = "argoproj.io"
@@ -38,7 +38,7 @@ class ArgoApplication:
     draft: Draft
 
 
-def argo_applications(tree: Tree, sources: Sources) -> list[ArgoApplication]:
+def argo_applications(tree: Tree, sources: RepositorySource) -> list[ArgoApplication]:
     """Return what each Application deploys that is not deployed by another one."""
     declared = [each for each in tree.declarations if is_argo(each)]
     generated = {_key(each): list(_applications(tree, each)) for each in declared}
@@ -55,7 +55,9 @@ def argo_applications(tree: Tree, sources: Sources) -> list[ArgoApplication]:
 
 def is_argo(declaration: Declaration) -> bool:
     """Return whether an object is an Application or an ApplicationSet of Argo CD."""
-    return declaration.group == _GROUP and declaration.kind in ("Application", "ApplicationSet")
+    return (
+        declaration.group == _GROUP and declaration.kind in ("Application", "ApplicationSet") and bool(declaration.name)
+    )
 
 
 def _key(declaration: Declaration) -> tuple[str, int]:
@@ -72,7 +74,7 @@ def _applications(tree: Tree, declaration: Declaration) -> Iterator[Declaration]
 class _Application:
     """Follows an Application to all that it deploys."""
 
-    def __init__(self, tree: Tree, sources: Sources, application: Declaration) -> None:
+    def __init__(self, tree: Tree, sources: RepositorySource, application: Declaration) -> None:
         self._tree = tree
         self._sources = sources
         self.application = application
@@ -140,7 +142,7 @@ class _Application:
         elif folder.kustomization is not None and not source.get("directory"):
             kustomize = mapping(source.get("kustomize"))
             overlay = {key: kustomize[key] for key in _OVERLAY if kustomize.get(key)}
-            changes = Changes(text_of(kustomize.get("namespace")) or None, overlay, default_namespace=namespace)
+            changes = FolderChanges(text_of(kustomize.get("namespace")) or None, overlay, default_namespace=namespace)
             self._take(folder, contents_of(self._tree, folder), changes)
         elif source.get("plugin"):
             self._leave_out(application, f"`{folder.path}` is rendered by a plugin of Argo CD")
@@ -148,9 +150,9 @@ class _Application:
             contents = _directory(folder, mapping(source.get("directory")))
             if not contents.plain and _has_jsonnet(folder):
                 self._leave_out(application, f"`{folder.path}` is Jsonnet")
-            self._take(folder, contents, Changes(default_namespace=namespace))
+            self._take(folder, contents, FolderChanges(default_namespace=namespace))
 
-    def _take(self, folder: Folder, contents: Contents, changes: Changes) -> None:
+    def _take(self, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
         self.draft.add_contents(folder, contents, changes)
         for declaration in contents.declarations:
             if is_argo(declaration):
@@ -238,11 +240,11 @@ def _directory(folder: Folder, options: Mapping[str, Plain]) -> Contents:
     for each in folder.walk() if options.get("recurse") is True else [folder]:
         for file in each.files:
             relative = os.path.relpath(file.path, folder.path)
-            contents.files.add(file.real)
-            if not _is_chosen(relative, text_of(options.get("include")), text_of(options.get("exclude"))):
-                continue
-            contents.plain += [file] if file.may_have_objects else []
-            contents.declarations += file.declarations
+            if _is_chosen(relative, text_of(options.get("include")), text_of(options.get("exclude"))):
+                contents.declarations += contents.add_file(file)
+                contents.plain += [file] if file.may_have_objects else []
+            else:
+                contents.files.add(file.real)
     return contents
 
 

@@ -44,8 +44,17 @@ class Contents:
     """The real paths of all files."""
     folders: set[str] = field(default_factory=set)
     """The real paths of all folders with a kustomization that is built, or is a part of one."""
+    broken: list[str] = field(default_factory=list)
+    """Where a declaration stands that cannot be read."""
     unread: list[str] = field(default_factory=list)
     """Kustomizations whose patches of declarations are not followed, and why."""
+
+    def add_file(self, file: ManifestFile) -> list[Declaration]:
+        """Add a file; return what it declares."""
+        self.files.add(file.real)
+        declarations = file.declarations
+        self.broken += [f"{file.path}:{line}" for line in file.broken]
+        return declarations
 
 
 def contents_of(tree: Tree, folder: Folder, *, recurse: bool = True) -> Contents:
@@ -53,7 +62,7 @@ def contents_of(tree: Tree, folder: Folder, *, recurse: bool = True) -> Contents
     contents = Contents()
     if folder.kustomization is not None:
         contents.kustomizations.append(folder)
-        contents.declarations += _Build(tree, contents).declarations(folder)
+        contents.declarations += _Kustomized(tree, contents).declarations(folder)
     else:
         _add_plain(tree, folder, contents, recurse=recurse)
     return contents
@@ -61,18 +70,17 @@ def contents_of(tree: Tree, folder: Folder, *, recurse: bool = True) -> Contents
 
 def _add_plain(tree: Tree, folder: Folder, contents: Contents, *, recurse: bool) -> None:
     for file in folder.files:
-        contents.files.add(file.real)
+        contents.declarations += contents.add_file(file)
         contents.plain += [file] if file.may_have_objects else []
-        contents.declarations += file.declarations
     for inner in folder.folders if recurse else ():
         if inner.kustomization is None:
             _add_plain(tree, inner, contents, recurse=True)
         elif not inner.kustomization.is_component:
             contents.kustomizations.append(inner)
-            contents.declarations += _Build(tree, contents).declarations(inner)
+            contents.declarations += _Kustomized(tree, contents).declarations(inner)
 
 
-class _Build:
+class _Kustomized:
     """Follows one kustomization into everything that it takes in."""
 
     def __init__(self, tree: Tree, contents: Contents) -> None:
@@ -109,8 +117,8 @@ class _Build:
         file = self._tree.file(path)
         if file is None:
             return []
-        self._contents.files.add(file.real)
-        return [declaration.with_data(declaration.data, folder.path) for declaration in file.declarations]
+        declarations = self._contents.add_file(file)
+        return [declaration.with_data(declaration.data, folder.path) for declaration in declarations]
 
     def _changed(self, folder: Folder, found: list[Declaration]) -> list[Declaration]:
         """Return declarations with the patches and the namespace of a kustomization."""

@@ -16,6 +16,7 @@ from eastgate.reading.manifests.yaml.parser import chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
 
 _HEAD = regex(r"""(?m)^[ \t\-{,"']*(?:apiVersion|kind)["']?\s*:\s*["']?([^\s"',}#]*)""")
+_DEPLOYS = regex(r"""(?m)^apiVersion:\s*["']?(?:(?:kustomize|helm)\.toolkit\.fluxcd|argoproj)\.io/""")
 _KINDS: Final = frozenset(
     {
         "Application",
@@ -119,6 +120,8 @@ class ManifestFile:
     """Whether something in it looks like an object that an API server takes."""
     chunks: list[tuple[int, str]] = field(default_factory=list)
     """Documents that may declare something: the line, and the text."""
+    broken: list[int] = field(default_factory=list)
+    """The lines of documents that declare deployments and cannot be read; known once the declarations are."""
     _declarations: list[Declaration] | None = None
 
     @property
@@ -130,13 +133,13 @@ class ManifestFile:
     def declarations(self) -> list[Declaration]:
         """Return the objects that declare something. They are read when they are first asked for."""
         if self._declarations is None:
-            self._declarations = [
-                Declaration(self.path, line, data)
-                for line, chunk in self.chunks
-                for value in parsed(self.path, chunk)
-                for data in _objects(value)
-                if data.get("kind") in _KINDS
-            ]
+            self._declarations = []
+            for line, chunk in self.chunks:
+                objects = [data for value in parsed(self.path, chunk) for data in _objects(value)]
+                self._declarations += [
+                    Declaration(self.path, line, data) for data in objects if data.get("kind") in _KINDS
+                ]
+                self.broken += [line] if not objects and _DEPLOYS.search(chunk) is not None else []
         return self._declarations
 
 

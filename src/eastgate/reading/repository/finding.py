@@ -21,9 +21,9 @@ from eastgate.reading.repository.model import ChartRender, EntryKind, Environmen
 from eastgate.reading.repository.naming import is_telling, names
 from eastgate.reading.repository.parts import Draft
 from eastgate.reading.repository.plain import plain_folders
-from eastgate.reading.repository.releases import add_release
+from eastgate.reading.repository.releases import add_release, local_charts
 from eastgate.reading.repository.skaffold import skaffold_projects
-from eastgate.reading.repository.sources import Sources
+from eastgate.reading.repository.sources import RepositorySource
 from eastgate.reading.repository.tree import Folder, Tree
 
 _OF_FLUX = ("bootstrap", "cluster", "config", "flux", "flux-system", "gotk", "setup")  # say nothing of a cluster
@@ -87,7 +87,7 @@ def _named(root: str, tree: Tree, found: Sequence[_Entry], options: RepositoryOp
 
 def _entries(tree: Tree) -> Iterator[_Entry]:
     """Yield the entries of a folder, each kind without what those before it use."""
-    sources = Sources(tree)
+    sources = RepositorySource(tree)
     used = _Used()
     for cluster in flux_clusters(tree, sources):
         folder = _before(cluster.folder, _OF_FLUX)
@@ -144,6 +144,7 @@ def _charts(tree: Tree, used: _Used) -> Iterator[_Entry]:
     inflated = {path for folder in tree.root.walk() for path in _inflated(folder)}
     charts = [folder for folder in tree.root.walk() if folder.is_chart]
     dependencies = {path for chart in charts for path in _local_dependencies(chart)}
+    dependencies |= {place for each in tree.declarations if is_release(each) for place in local_charts(tree, each)}
     for folder in charts:
         if folder.real in used.folders | inflated | dependencies:
             continue

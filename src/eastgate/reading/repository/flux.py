@@ -14,13 +14,13 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.contents import Contents, contents_of, in_namespace, patches_of
 from eastgate.reading.repository.declarations import Declaration, entries, indexed, mapping, text_of
-from eastgate.reading.repository.parts import Changes, Draft
+from eastgate.reading.repository.parts import Draft, FolderChanges
 from eastgate.reading.repository.patching import apply
 from eastgate.reading.repository.releases import GROUP as HELM_GROUP
 from eastgate.reading.repository.releases import Find, add_release, data_of
-from eastgate.reading.repository.sources import Sources
+from eastgate.reading.repository.sources import RepositorySource
 from eastgate.reading.repository.tree import Folder, Tree
-from eastgate.reading.repository.variables import Variables
+from eastgate.reading.repository.variables import FluxVariables
 
 GROUP: Final = "kustomize.toolkit.fluxcd.io"
 _OPERATOR = "fluxcd.controlplane.io"
@@ -39,7 +39,7 @@ class FluxCluster:
     draft: Draft
 
 
-def flux_clusters(tree: Tree, sources: Sources) -> list[FluxCluster]:
+def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
     """Return what each cluster gets that Flux deploys to."""
     kustomizations = [each for each in tree.declarations if is_flux(each)]
     if not kustomizations:
@@ -57,6 +57,8 @@ def flux_clusters(tree: Tree, sources: Sources) -> list[FluxCluster]:
 
 def is_flux(declaration: Declaration) -> bool:
     """Return whether an object is a Flux Kustomization, or the instance of the Flux operator that stands for one."""
+    if not declaration.name:
+        return False
     if declaration.group == _OPERATOR:
         return declaration.kind == "FluxInstance" and bool(mapping(declaration.spec.get("sync")))
     return declaration.group == GROUP and declaration.kind == "Kustomization"
@@ -64,13 +66,13 @@ def is_flux(declaration: Declaration) -> bool:
 
 def is_release(declaration: Declaration) -> bool:
     """Return whether an object is a HelmRelease of Flux."""
-    return declaration.group == HELM_GROUP and declaration.kind == "HelmRelease"
+    return declaration.group == HELM_GROUP and declaration.kind == "HelmRelease" and bool(declaration.name)
 
 
 class _Held:
     """Which Kustomizations the paths of others hold."""
 
-    def __init__(self, tree: Tree, sources: Sources, kustomizations: list[Declaration]) -> None:
+    def __init__(self, tree: Tree, sources: RepositorySource, kustomizations: list[Declaration]) -> None:
         self._kustomizations = kustomizations
         find = finder(tree)
         self.holds: dict[tuple[str, int], set[tuple[str, int]]] = {}
@@ -125,11 +127,11 @@ def _is_below(folder: str, other: str) -> bool:
     return not os.path.relpath(folder, other).startswith(os.pardir)
 
 
-def _cluster(tree: Tree, sources: Sources, folder: str, roots: list[Declaration], held: _Held) -> FluxCluster:
+def _cluster(tree: Tree, sources: RepositorySource, folder: str, roots: list[Declaration], held: _Held) -> FluxCluster:
     """Follow the roots of a cluster. The first time finds the ConfigMaps that the second time takes variables from."""
     known: list[Declaration] = []
     for _ in range(2):
-        walk = _Cluster(tree, sources, finder(tree, known))
+        walk = _ClusterWalk(tree, sources, finder(tree, known))
         if not any(_key(root) in held.holds[_key(root)] for root in roots):
             walk.take_folder(folder)
         for root in roots:
@@ -138,10 +140,10 @@ def _cluster(tree: Tree, sources: Sources, folder: str, roots: list[Declaration]
     return FluxCluster(folder, roots[0].path, walk.draft)
 
 
-class _Cluster:
+class _ClusterWalk:
     """Follows the roots of a cluster to all that it gets."""
 
-    def __init__(self, tree: Tree, sources: Sources, find: Find) -> None:
+    def __init__(self, tree: Tree, sources: RepositorySource, find: Find) -> None:
         self._tree = tree
         self._sources = sources
         self._find = find
@@ -153,7 +155,7 @@ class _Cluster:
         """Take all of the folder of a cluster whose own Kustomization, that of `flux bootstrap`, is not here."""
         folder = self._tree.folder(path)
         if folder is not None and _cluster_name(self._tree, path) is not None:
-            self._take(folder, contents_of(self._tree, folder), Changes())
+            self._take(folder, contents_of(self._tree, folder), FolderChanges())
 
     def follow_root(self, root: Declaration, *, is_own: bool) -> None:
         """Follow a root, and what stands beside it unless its own path holds it."""
@@ -161,16 +163,16 @@ class _Cluster:
             folder = self._tree.folder(os.path.dirname(root.path) or os.curdir)
             holder = _kustomization_of(folder, root) if folder is not None else None
             if holder is not None:
-                self._take(holder, contents_of(self._tree, holder), Changes())
+                self._take(holder, contents_of(self._tree, holder), FolderChanges())
             elif folder is not None:
                 contents = contents_of(self._tree, folder, recurse=False) if folder.kustomization is None else None
                 if contents is not None:
-                    self._take(folder, contents, Changes())
+                    self._take(folder, contents, FolderChanges())
                 else:
                     self.draft.files.add(os.path.realpath(root.path))
         self._follow(root)
 
-    def _take(self, folder: Folder, contents: Contents, changes: Changes) -> None:
+    def _take(self, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
         self.draft.add_contents(folder, contents, changes)
         for declaration in self._changed(contents.declarations, folder.path, changes):
             self.seen.append(declaration)
@@ -179,7 +181,7 @@ class _Cluster:
             elif is_release(declaration):
                 add_release(self._tree, declaration, self._find, self.draft)
 
-    def _changed(self, found: Iterable[Declaration], folder: str, changes: Changes) -> list[Declaration]:
+    def _changed(self, found: Iterable[Declaration], folder: str, changes: FolderChanges) -> list[Declaration]:
         """Return the declarations of a folder as Flux changes them."""
         declarations = list(found)
         for patch in patches_of(self._tree, folder, dict(changes.overlay)):
@@ -199,7 +201,7 @@ class _Cluster:
         if not isinstance(found, Folder):
             self.draft.leave_out(kustomization.title, kustomization.where, found[1])
             return
-        changes = Changes(
+        changes = FolderChanges(
             text_of(kustomization.spec.get("targetNamespace")) or None,
             overlay_of(kustomization.spec),
             variables_of(kustomization, self._find),
@@ -253,11 +255,11 @@ def overlay_of(spec: dict[str, Plain]) -> dict[str, Plain]:
     return overlay
 
 
-def variables_of(kustomization: Declaration, find: Find) -> Variables:
+def variables_of(kustomization: Declaration, find: Find) -> FluxVariables:
     """Return the variables of a Flux Kustomization: those of ConfigMaps and Secrets in their order, then its own."""
     build = kustomization.spec.get("postBuild")
     if not isinstance(build, dict):
-        return Variables({})
+        return FluxVariables({})
     values: dict[str, str] = {}
     hidden: set[str] = set()
     is_complete = True
@@ -279,7 +281,7 @@ def variables_of(kustomization: Declaration, find: Find) -> Variables:
             text = str(given).lower() if isinstance(given, bool) else str(given)
             values[name] = text.replace("\n", "")
             hidden.discard(name)
-    return Variables(values, tuple(sorted(hidden)) if is_complete else None, True)
+    return FluxVariables(values, tuple(sorted(hidden)) if is_complete else None, True)
 
 
 def finder(tree: Tree, near: Iterable[Declaration] = ()) -> Find:

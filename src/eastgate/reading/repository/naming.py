@@ -38,7 +38,10 @@ def names(places: Sequence[tuple[str, str]]) -> list[str]:
         if longer == lengths:
             break
         lengths = longer
-    return _numbered([_name(each, length) for each, length in zip(steps, lengths, strict=True)])
+    found = [_name(each, length) for each, length in zip(steps, lengths, strict=True)]
+    count = Counter(found)
+    pairs = zip(steps, found, strict=True)
+    return _numbered(["/".join(each) if count[name] > 1 and each else name for each, name in pairs])
 
 
 def _steps(path: str, given: str) -> list[str]:

@@ -88,7 +88,7 @@ def plain_folders(tree: Tree, used_files: Collection[str]) -> list[PlainFolder]:
 
 
 def _deploys(file: ManifestFile) -> bool:
-    return file.has_objects or any(map(is_release, file.declarations))
+    return file.has_objects or any(map(is_release, file.declarations)) or bool(file.broken)
 
 
 def _groups(folder: Folder, used_files: Collection[str]) -> list[PlainFolder]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -55,6 +56,15 @@ def add_release(tree: Tree, release: Declaration, find: Find, draft: Draft) -> N
     )
     if entries(spec.get("postRenderers")):
         draft.leave_out(f"postRenderers of {release.title}", release.where, "they are not applied to the chart")
+
+
+def local_charts(tree: Tree, release: Declaration) -> Iterable[str]:
+    """Yield the real path of the chart that a HelmRelease names in this repository."""
+    chart = mapping(mapping(release.spec.get("chart")).get("spec"))
+    path = text_of(chart.get("chart"))
+    folder = inside(tree, path) if text_of(mapping(chart.get("sourceRef")).get("kind")) in _LOCAL and path else None
+    if folder is not None:
+        yield os.path.realpath(folder)
 
 
 def release_name(release: Declaration) -> str:

@@ -11,7 +11,7 @@ from eastgate.reading.repository.applicationsets import matches_any
 from eastgate.reading.repository.contents import contents_of
 from eastgate.reading.repository.declarations import ManifestFile, entries, mapping, text_of, texts
 from eastgate.reading.repository.model import ChartRender
-from eastgate.reading.repository.parts import Changes, Draft
+from eastgate.reading.repository.parts import Draft, FolderChanges
 from eastgate.reading.repository.releases import with_parameter
 from eastgate.reading.repository.tree import Folder, Tree
 
@@ -35,7 +35,7 @@ def skaffold_projects(tree: Tree) -> list[SkaffoldProject]:
         os.path.realpath(path): (folder, path, _documents(tree, path))
         for folder in tree.root.walk()
         if folder.skaffold is not None
-        for path in [os.path.join(folder.path, folder.skaffold)]
+        for path in [os.path.normpath(os.path.join(folder.path, folder.skaffold))]
     }
     required = {real: set(_required(folder, documents)) for real, (folder, _, documents) in configurations.items()}
     taken = {other for real, others in required.items() for other in others if other != real}
@@ -91,7 +91,7 @@ def _add(tree: Tree, folder: Folder, document: Mapping[str, Plain], draft: Draft
     for path in folders:
         found = tree.folder(os.path.join(folder.path, path))
         if found is not None:
-            draft.add_contents(found, contents_of(tree, found), Changes())
+            draft.add_contents(found, contents_of(tree, found), FolderChanges())
         else:
             draft.leave_out(f"the kustomization `{path}`", folder.path, "it is not in this repository")
     for section in (manifests, deploy):

@@ -22,7 +22,7 @@ _MOST_CONFIG = 1 << 16
 _OWN = "flux-system"  # the source that `flux bootstrap` makes of the repository that it writes to
 
 
-class Sources:
+class RepositorySource:
     """The repository as a source of deployments."""
 
     def __init__(self, tree: Tree) -> None:
@@ -45,8 +45,7 @@ class Sources:
         Forks and templates keep the addresses that they were copied with. So a path that is in the checkout is meant,
         and only the path `.`, which all repositories have, needs an address with the name of this one.
         """
-        is_root = os.path.normpath(path.strip("/") or os.curdir) == os.curdir
-        return is_root and bool(url) and _name(url) not in self._names
+        return _is_root(path) and bool(url) and _name(url) not in self._names
 
     def flux_folder(self, kustomization: Declaration, find: Find) -> Folder | tuple[str, str]:
         """Return the folder of a Flux Kustomization, or the path and why it is not read."""
@@ -58,16 +57,16 @@ class Sources:
         if leads_out(path):
             return path, "its path leads out of the repository"
         namespace = text_of(reference.get("namespace")) or kustomization.namespace
+        paths, near = [path], "" if kind == "GitRepository" else kustomization.path
         if kind == "ExternalArtifact":
             paths = _artifact_paths(name, path, self._generators, kustomization)
-            places = [place for each in paths if (place := inside(self._tree, each)) is not None]
+            paths += [path] if not _is_root(path) else []
         else:
             source = find(kind, namespace, name)
             url = text_of(source.spec.get("url")) if source is not None else ""
             if name != _OWN and self.is_elsewhere(url, path):
                 return path, f"it is in another repository, the {kind} `{name}`"
-            place = inside(self._tree, path)
-            places = [place] if place is not None else []
+        places = [place for each in paths if (place := inside(self._tree, each, near=near)) is not None]
         folders = (self._tree.folder(place) for place in places)
         found = next((folder for folder in folders if folder is not None), None)
         of = f" of the {kind} `{name}`" if name else ""
@@ -76,6 +75,10 @@ class Sources:
     @cached_property
     def _generators(self) -> list[Declaration]:
         return [each for each in self._tree.declarations if each.kind == "ArtifactGenerator"]
+
+
+def _is_root(path: str) -> bool:
+    return os.path.normpath(path.strip("/") or os.curdir) == os.curdir
 
 
 def _artifact_paths(name: str, path: str, generators: list[Declaration], user: Declaration) -> list[str]:

@@ -48,7 +48,7 @@ _DECLARES = regex(
 # API groups of files that no API server is given. What has only such files deploys nothing by itself.
 _NO_OBJECTS = regex(
     r"(?:kustomize\.config\.k8s\.io|skaffold|kind\.x-k8s\.io|k3d\.io|zarf\.dev|uds\.dev|backstage\.io|eastgate\.dev"
-    r"|(?:[\w-]+\.)?kubeadm\.k8s\.io|ctlptl\.dev|tilt\.dev|(?:[\w-]+\.)*fluxcd\.io)/.*"
+    r"|(?:[\w-]+\.)?kubeadm\.k8s\.io|ctlptl\.dev|tilt\.dev|(?:[\w-]+\.)*fluxcd\.(?:controlplane\.)?io)/.*"
     r"|v\d+alpha\d*|v[2-9]|[\d.]+|uds.*"
 )
 
@@ -100,22 +100,28 @@ class Tree:
         self.path = root
         self._bounds = bounds
         self._repository = repository_of(root)
-        self._store = _Store()
+        self._store = _Walked()
         above = os.path.relpath(self._repository, _real(root))
         self.base = os.path.normpath(os.path.join(root, above))
         """The root of the repository, as seen from where the folder was named."""
-        self.root = _Walk(self._store, bounds, reporter).start(root)
+        self.root = _FolderWalk(self._store, bounds, reporter).start(root)
 
     def folder(self, path: str) -> Folder | None:
         """Return the folder at a path, by any name; None if there is none that may be read."""
+        named = self._store.names.get(os.path.normpath(path))
+        if named is not None:
+            return named if isinstance(named, Folder) else None
         real = _real(path)
         if real not in self._store.folders and self.may_read(path) and os.path.isdir(path):
             bounds = Bounds((self._repository,), self._bounds.exclude)
-            _Walk(self._store, bounds, Reporter()).start(os.path.normpath(path))
+            _FolderWalk(self._store, bounds, Reporter()).start(os.path.normpath(path))
         return self._store.folders.get(real)
 
     def file(self, path: str) -> ManifestFile | None:
         """Return the file at a path, by any name; None if there is none that may be read."""
+        named = self._store.names.get(os.path.normpath(path))
+        if named is not None:
+            return named if isinstance(named, ManifestFile) else None
         real = _real(path)
         if real not in self._store.files:
             if not self.may_read(path) or not os.path.isfile(path):
@@ -151,17 +157,19 @@ class Tree:
 
 
 @dataclass(slots=True, eq=False)
-class _Store:
+class _Walked:
     """What has been walked, by real path."""
 
     folders: dict[str, Folder] = field(default_factory=dict)
     files: dict[str, ManifestFile] = field(default_factory=dict)
+    names: dict[str, Folder | ManifestFile] = field(default_factory=dict)
+    """The same by the paths of the walk, which need no look at the file system."""
 
 
-class _Walk:
+class _FolderWalk:
     """A walk from one folder."""
 
-    def __init__(self, store: _Store, bounds: Bounds, reporter: Reporter) -> None:
+    def __init__(self, store: _Walked, bounds: Bounds, reporter: Reporter) -> None:
         self._store = store
         self._bounds = bounds
         self._reporter = reporter
@@ -175,7 +183,7 @@ class _Walk:
         folder = Folder(path, real, parent)
         if real in self._store.folders or depth > _MOST_DEPTH:  # by another name, or a circle of links
             return folder
-        self._store.folders[real] = folder
+        self._store.folders[real] = self._store.names[path] = folder
         try:
             found = sorted(os.scandir(path), key=lambda entry: entry.name)
         except OSError as error:
@@ -188,34 +196,35 @@ class _Walk:
         for entry in found:
             if entry.name.startswith("."):
                 continue
-            is_folder = self._is_folder(entry, exclusion)
+            name = _path(path, entry.name)
+            is_folder = self._is_folder(entry, name, exclusion)
             if is_folder is None:
                 continue
-            inside = _real(entry.path) if entry.is_symlink() else os.path.join(real, entry.name)
+            inside = _real(name) if entry.is_symlink() else os.path.join(real, entry.name)
             if not is_folder:
-                self._add_file(folder, _path(path, entry.name), inside)
+                self._add_file(folder, name, inside)
                 continue
-            inner = self._walk(_path(path, entry.name), inside, folder, exclusion, depth + 1)
+            inner = self._walk(name, inside, folder, exclusion, depth + 1)
             folder.folders += [inner] if self._store.folders.get(inside) is inner else []
         return folder
 
-    def _is_folder(self, entry: os.DirEntry[str], exclusion: Exclusion) -> bool | None:
+    def _is_folder(self, entry: os.DirEntry[str], path: str, exclusion: Exclusion) -> bool | None:
         """Return whether an entry is a folder or a file to look at; None if it is neither."""
         is_manifest = entry.name.lower().endswith(SUFFIXES)
         try:
             is_folder = entry.is_dir()
             if not is_folder and not is_manifest:
                 return None
-            if exclusion.holds(entry.path, is_folder=is_folder):
+            if exclusion.holds(path, is_folder=is_folder):
                 return None
-            if entry.is_symlink() and not self._bounds.hold(entry.path):
-                report_way_out(self._reporter, entry.path)
+            if entry.is_symlink() and not self._bounds.hold(path):
+                report_way_out(self._reporter, path)
                 return None
-            if not is_folder and not entry.is_file() and not is_readable(entry.path, entry.stat(), self._reporter):
+            if not is_folder and not entry.is_file() and not is_readable(path, entry.stat(), self._reporter):
                 return None
         except OSError as error:
-            if is_manifest and not exclusion.holds(entry.path, is_folder=False):
-                report_unreadable(self._reporter, entry.path, error)
+            if is_manifest and not exclusion.holds(path, is_folder=False):
+                report_unreadable(self._reporter, path, error)
             return None
         return is_folder
 
@@ -225,7 +234,7 @@ class _Walk:
             return
         if (name in FILES and folder.kustomization is not None) or len(self._store.files) >= _MOST_FILES:
             return
-        file = self._store.files[real] = self._store.files.get(real) or _file(path, real)
+        file = self._store.files[real] = self._store.names[path] = self._store.files.get(real) or _file(path, real)
         folder.files.append(file)
 
 

@@ -18,6 +18,7 @@ DISABLED: Final = "kustomize.toolkit.fluxcd.io/substitute"
 _STEP: Final = regex(r"\$(?:\$|\{)")
 _NAME: Final = regex(r"\w+")
 _OPERATOR: Final = regex(r":[=?+-]|=|\^\^?|,,?|//|/#|/%|/|##?|%%?|:")
+_NUMBER: Final = regex(r"[+-]?[0-9]{1,9}")
 _MOST_DEPTH = 20  # expressions inside each other's defaults
 _MOST_GROWTH = 1 << 20  # bytes that substitution may add to one text
 
@@ -25,7 +26,7 @@ _DEFAULTS: Final = (":=", ":-", ":?", ":+", "=")  # all of them give a default t
 
 
 @dataclass(frozen=True, slots=True)
-class Variables:
+class FluxVariables:
     """What is known of the variables of a Flux Kustomization. See `KustomizeBuild` for `hidden`."""
 
     values: Mapping[str, str]
@@ -40,7 +41,7 @@ class Variables:
         return _filled(value, self)
 
 
-NO_VARIABLES: Final = Variables({})
+NO_VARIABLES: Final = FluxVariables({})
 
 
 def may_substitute(data: Mapping[str, Plain]) -> bool:
@@ -52,7 +53,7 @@ def may_substitute(data: Mapping[str, Plain]) -> bool:
     return not any(isinstance(place, dict) and place.get(DISABLED) == "disabled" for place in places)
 
 
-def _filled(value: Plain, variables: Variables) -> Plain:
+def _filled(value: Plain, variables: FluxVariables) -> Plain:
     if isinstance(value, str):
         if "$" not in value:
             return value
@@ -230,10 +231,9 @@ class _Substitution:
 
 def _substring(value: str, arguments: list[str]) -> str:
     raw = value.encode()
-    try:
-        position, *rest = (int(argument) for argument in arguments)
-    except ValueError:
+    if not all(_NUMBER.fullmatch(argument) for argument in arguments):
         return value
+    position, *rest = (int(argument) for argument in arguments)
     if position < 0:
         position = max(len(raw) + position, 0)
     end = position + rest[0] if rest else len(raw)
