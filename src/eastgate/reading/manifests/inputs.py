@@ -46,7 +46,7 @@ from eastgate.reading.manifests.kustomizations import (
 )
 
 if TYPE_CHECKING:
-    from eastgate.reading.repository.model import ChartRender, Environment, KustomizeBuild, LeftOut, RepositoryOptions
+    from eastgate.reading.repository.model import ChartRender, Environment, KustomizeBuild, LeftOut
 
 # Leaves files out of a folder: by the patterns of `--exclude`, and those of `.eastgateignore` files.
 #
@@ -122,8 +122,8 @@ class Input:
     namespace: str | None = None
     """That of its objects which do not say theirs."""
     part: KustomizeBuild | ChartRender | None = None
-    """What a program builds it of: a part of an environment, with the options of that."""
-    options: RepositoryOptions | None = None
+    """What a program builds it of: a part of an environment."""
+    environment: Environment | None = None
 
 
 @dataclass(slots=True)
@@ -175,9 +175,7 @@ class Inputs:
                     self._add_manifest(name, namespace, exclusion, checkout)
                 continue
             default = part.namespace if isinstance(part, ChartRender) else part.default_namespace
-            entry = Input(
-                part.folder, namespace=default or environment.namespace, part=part, options=environment.options
-            )
+            entry = Input(part.folder, namespace=default or environment.namespace, part=part, environment=environment)
             self._add(entry, repr(part))
 
     def _add_manifest(self, name: str, namespace: str | None, exclusion: Exclusion, checkout: Bounds) -> None:

@@ -111,7 +111,7 @@ def _collect_built(built: Built, collector: Collector, reading: ReadResult) -> N
 
 def _builds(entries: Sequence[Input], bounds: Bounds, collector: Collector) -> AbstractContextManager[Builds | None]:
     """Start to build the parts of environments."""
-    parts = [(entry.part, entry.options) for entry in entries if entry.part is not None]
+    parts = [(entry.part, entry.environment) for entry in entries if entry.part and entry.environment]
     if not parts:
         return nullcontext()
     from eastgate.reading.repository.builds import Builds  # few commands read environments

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from eastgate.reading.manifests.files import Bounds
 from eastgate.reading.manifests.objects import Matters
+from eastgate.reading.repository.closure import FileCache
 from eastgate.reading.repository.helm import build_chart, files_of_chart
 from eastgate.reading.repository.kustomize import build_kustomization, files_of_kustomization
 from eastgate.reading.repository.model import ChartRender, Environment, Files, KustomizeBuild, RepositoryOptions
-from eastgate.reading.repository.running import Built, Workshop
+from eastgate.reading.repository.running import Built, Workshop, bounds_of
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,18 +32,18 @@ class Builds:
 
     def __init__(
         self,
-        parts: Sequence[tuple[Buildable, RepositoryOptions | None]],
+        parts: Sequence[tuple[Buildable, Environment]],
         bounds: Bounds,
         takes: Matters | None = None,
     ) -> None:
-        self._workshops: dict[str | None, Workshop] = {}
+        self._workshops: dict[tuple[str, str | None], Workshop] = {}
         self._bounds = bounds
+        self._files = FileCache()
         self._pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_AT_ONCE), "build")
         self._results: dict[int, Future[Built]] = {}
-        for part, given in parts:
-            options = given or RepositoryOptions()
-            workshop = self._workshop(options.helm)
-            self._results[id(part)] = self._pool.submit(_build, part, workshop, options, takes)
+        for part, environment in parts:
+            workshop = self._workshop(environment.root, environment.options.helm)
+            self._results[id(part)] = self._pool.submit(_build, part, workshop, environment.options, takes)
 
     def __enter__(self) -> Builds:
         return self
@@ -58,15 +59,16 @@ class Builds:
         """Return what a part is when built. It is asked for once."""
         return self._results.pop(id(part)).result()
 
-    def _workshop(self, helm: str | None) -> Workshop:
-        if helm not in self._workshops:
-            self._workshops[helm] = Workshop(self._bounds, helm)
-        return self._workshops[helm]
+    def _workshop(self, root: str, helm: str | None) -> Workshop:
+        key = root, helm
+        if key not in self._workshops:
+            self._workshops[key] = Workshop(bounds_of(root, self._bounds), self._files, helm)
+        return self._workshops[key]
 
 
 def files_of_environment(environment: Environment, bounds: Bounds) -> list[str]:
     """Return the files and folders that an environment is read from, also those that programs build it of."""
-    workshop = Workshop(bounds, programs=False)
+    workshop = Workshop(bounds_of(environment.root, bounds), FileCache(), programs=False)
     found: dict[str, None] = {}
     for part in environment.parts:
         if isinstance(part, Files):

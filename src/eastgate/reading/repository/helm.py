@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.reading.manifests.files import ANYWHERE, around
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.manifests.yaml.parser import chunks
 from eastgate.reading.repository.closure import BuildFiles, TooMuchError
 from eastgate.reading.repository.dependencies import Dependencies, mapping_of
+from eastgate.reading.repository.duplicates import last_key_wins
 from eastgate.reading.repository.model import ChartRender, RepositoryOptions
 from eastgate.reading.repository.origins import BuiltDocument, BuiltText, WrittenFile
 from eastgate.reading.repository.running import Built, Workshop, in_copy
@@ -82,9 +82,7 @@ class Release:
         self._built = built
         self._options = options
         self._root = os.path.realpath(part.folder)
-        follow = workshop.bounds.folders is None
-        near = around(os.path.join(self._root, CHART))
-        self._closure = BuildFiles((ANYWHERE,) if follow else (near, workshop.bounds), workshop.files)
+        self._closure = BuildFiles(workshop.bounds, workshop.files)
         self._dependencies = Dependencies(self._closure, built)
         self._where = os.path.join(part.folder, CHART)
 
@@ -206,4 +204,4 @@ def _split(text: str) -> Iterator[_Rendered]:
         source = found[1].strip() if found is not None else source
         if any(line.strip() and not line.startswith(("#", "---")) for line in chunk.splitlines()):
             body = chunk if chunk.endswith("\n") else f"{chunk}\n"
-            yield _Rendered(body if body.startswith("---") else f"---\n{body}", source)
+            yield _Rendered(last_key_wins(body if body.startswith("---") else f"---\n{body}"), source)

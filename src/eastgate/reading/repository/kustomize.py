@@ -14,7 +14,6 @@ from functools import partial
 
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
-from eastgate.reading.manifests.files import ANYWHERE, around
 from eastgate.reading.manifests.kustomizations import FILES, GROUP, PARTS, REMOTE, words_of
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.objects import Matters
@@ -118,9 +117,7 @@ class _Build:
         self._absent: list[str] = []
         self.patches: tuple[WrittenFile, ...] = ()
         self.root = os.path.realpath(part.folder)
-        around_it = around(os.path.join(self.root, FILES[0]))
-        follow = workshop.bounds.folders is None
-        self.closure = BuildFiles((ANYWHERE,) if follow else (around_it, workshop.bounds), workshop.files)
+        self.closure = BuildFiles(workshop.bounds, workshop.files)
         self.inflated: dict[str, InflatedChart] = {}
         self.charts: list[str] = []
         self.taken: list[tuple[str, WrittenFile]] = []  # files that are parts, and the fields that name them

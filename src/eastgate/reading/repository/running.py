@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from eastgate.basics.records import dataclass
-from eastgate.reading.manifests.files import Bounds
+from eastgate.reading.manifests.files import Bounds, around
 from eastgate.reading.manifests.rendering import ProgramOutput, Renderer, run
 from eastgate.reading.repository.cache import BuildCache, key_of
 from eastgate.reading.repository.closure import BuildFiles, FileCache
@@ -39,9 +39,11 @@ class Built:
 class Workshop:
     """What the builds of one run share: programs, unless none is to run, the cache, the files that they read."""
 
-    def __init__(self, bounds: Bounds, helm: str | None = None, *, programs: bool = True) -> None:
+    def __init__(
+        self, bounds: tuple[Bounds, ...], files: FileCache, helm: str | None = None, *, programs: bool = True
+    ) -> None:
         self.bounds = bounds
-        self.files = FileCache()
+        self.files = files
         self.cache = BuildCache.of_user() if programs else BuildCache(None)
         renderer = Renderer()
         self.kustomize = renderer.command if programs and renderer.is_there else None
@@ -70,6 +72,11 @@ class Workshop:
         if output.is_final:
             self.cache.put(key, _packed(output))
         return output
+
+
+def bounds_of(root: str, bounds: Bounds) -> tuple[Bounds, ...]:
+    """Return the bounds of what an environment of a folder is built from: those of reading, and its repository."""
+    return (bounds,) if bounds.folders is None else (bounds, around(os.path.join(root, "environment")))
 
 
 def in_copy(path: str, closure: BuildFiles) -> str:
