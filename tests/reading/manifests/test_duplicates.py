@@ -126,3 +126,9 @@ def test_of_a_deployment_that_is_written_twice_the_fields_that_decide_are_compar
         assert each.span is not None
         assert each.span.file == str(folder / "b.yaml")
         assert f"the first one is at {folder / 'a.yaml'}" in (each.help or "")
+
+
+@pytest.mark.parametrize("name", ["${NAME}", "web-${NAME}", "{{ .Release.Name }}"])
+def test_objects_whose_names_are_yet_to_be_filled_in_are_not_one(name: str, tmp_path: Path) -> None:
+    one, other = (POD.replace("name: a", f"name: '{name}', labels: {{x: {label}}}") for label in "bc")
+    assert codes_in(folder_of(tmp_path, {"a.yaml": one, "b.yaml": other})) == ["EG1052", "EG1052"]

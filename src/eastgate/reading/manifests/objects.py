@@ -23,6 +23,7 @@ from eastgate.reading.manifests.heads import (
     with_generated_name,
 )
 from eastgate.reading.manifests.node import Node, Plain
+from eastgate.reading.manifests.placeholders import variable_in
 from eastgate.reading.manifests.templates import is_template, objects_of
 from eastgate.reading.manifests.text import DecodedText
 
@@ -256,7 +257,7 @@ class Collector:
         document = Document(*head_of, node, data, origin, self.namespace)
         identity = (document.group, head_of.kind, document.home, head_of.name)
         first = self._reading.seen.setdefault(identity, document)
-        if first is document:
+        if first is document or variable_in(f"{document.home}/{head_of.name}") is not None:  # whose names are unknown
             self._reading.documents.append(document)
         elif self.takes(head_of.api_version, head_of.kind):
             fields = self._differ(first, document)

@@ -81,7 +81,7 @@ _DOUBTS = {
 }
 
 
-def unproven_text(unproven: Unproven) -> str:  # noqa: C901 - a case for each reason
+def unproven_text(unproven: Unproven) -> str:
     """Say what is not proven, and why."""
     requests = "" if unproven.requests is None else requests_text(unproven.requests)
     subject = unproven.subject
