@@ -234,12 +234,18 @@ def _is_about_rejected(finding: Finding, authority: Authority) -> bool:
 
 def _left_out_lines(found: Mapping[str, _Found], most: int | None) -> list[str]:
     """List the parts that could not be read, each once, with the environments that lack it if not all do."""
+    if len(found) == 1:
+        return [line for each in found.values() for line in list_left_out(each.beside, most)]
     lines: dict[str, list[str]] = {}
     for name, each in found.items():
-        for line in list_left_out(each.beside, most):
+        for line in list_left_out(each.beside, None):
             lines.setdefault(line, []).append(name)
+    shown = list(lines.items())[:most]
+    rest = {name for names in list(lines.values())[len(shown) :] for name in names}
+    more = f"left out: {len(lines) - len(shown)} more: eastgate get environments, or -v"
     return [
-        line if len(names) == len(found) else f"{listed(names, len(found))}: {line}" for line, names in lines.items()
+        *(line if len(names) == len(found) else f"{listed(names, len(found))}: {line}" for line, names in shown),
+        *([f"{listed([name for name in found if name in rest], len(found))}: {more}"] if rest else []),
     ]
 
 
