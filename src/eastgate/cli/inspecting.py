@@ -37,7 +37,7 @@ def completeness(cluster: Cluster, points: Sequence[Point]) -> int:
     """Return the exit status of what is said about some points: whether it is complete."""
     authority = cluster.authority
     stands = standing(cluster.unconsidered(points), authority.unread, allowed=True)
-    if authority.rejected_at(points) or stands is Standing.UNDECIDED:
+    if cluster.rejected_at(points) or stands is Standing.UNDECIDED:
         return UNDECIDED
     return PARTIAL if stands is Standing.PARTIAL else ALLOWED
 

@@ -246,7 +246,8 @@ class Graph:
     """Nodes by their ids, and bundles of edges. `notes` say what the graph leaves out or puts together.
 
     `everybody`: all callers that there are; empty where only some of them are asked about. `by_pod`: edges begin at
-    pods where network policies decide. `is_whole`: its nodes are all destinations that there are.
+    pods where network policies decide. `is_whole`: its nodes are all destinations that there are. `preface` comes
+    before the table.
     """
 
     nodes: Mapping[str, GraphNode]
@@ -255,6 +256,7 @@ class Graph:
     notes: tuple[str, ...] = field(default=())
     by_pod: bool = False
     is_whole: bool = False
+    preface: str | None = None
 
     def __repr__(self) -> str:
         return brief(self, f"nodes={len(self.nodes)} bundles={len(self.bundles)}")
@@ -270,4 +272,5 @@ class Graph:
             "nodes": [node.to_json() for node in self.nodes.values()],
             "edges": [edge for bundle in self.bundles for edge in bundle.edges_to_json()],
         }
-        return data | ({"notes": list(self.notes)} if self.notes else {})
+        notes: list[object] = [*([self.preface] if self.preface is not None else []), *self.notes]
+        return {**data, "notes": notes} if notes else data
