@@ -71,8 +71,11 @@ class Invention:
 
     def words(self, key: str) -> str:
         """Return what a pod is, for a sentence."""
-        namespace = self.pods[key].namespace
-        return f"{self.texts[key]} in {self.home(namespace)} (invented)"
+        return f"{self.kind(key)} (invented)"
+
+    def kind(self, key: str) -> str:
+        """Return which pods a pod stands for, and where these are."""
+        return f"{self.texts[key]} in {self.home(self.pods[key].namespace)}"
 
     def home(self, namespace: str) -> str:
         """Return what a namespace is: its name, if policies name it, and labels, if manifests do not declare it."""

@@ -23,7 +23,15 @@ from eastgate.reach.endings import Ending, Spelling
 from eastgate.reading.manifests.document import content_of
 from eastgate.reports.conditions import condition_text
 from eastgate.reports.diff.grouping import ChangeGroup, group
-from eastgate.reports.diff.model import SPELLINGS, ChangedRequests, DiffReport, SideVerdict, Unproven, VerdictChange
+from eastgate.reports.diff.model import (
+    SPELLINGS,
+    ChangedRequests,
+    DiffReport,
+    InventedWorkloads,
+    SideVerdict,
+    Unproven,
+    VerdictChange,
+)
 from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE
 from eastgate.reports.invented import Invention, has_no_workloads, invent
 
@@ -125,26 +133,31 @@ def diff(old: Authority, new: Authority, *, unread: bool = True) -> DiffReport:
     for invented in inventions:
         with invented.imagined(old, new):
             reports.append(report_of(compare(old, new), unread=unread, invented=invented))
-    return _together(reports, old, new) if reports else report_of(compare(old, new), unread=unread)
+    return _together(reports, inventions, old, new) if reports else report_of(compare(old, new), unread=unread)
 
 
-def _together(reports: Sequence[DiffReport], old: Authority, new: Authority) -> DiffReport:
+def _together(
+    reports: Sequence[DiffReport], inventions: Sequence[Invention], old: Authority, new: Authority
+) -> DiffReport:
     """Return the results for workloads that cannot exist together as one."""
     changes = {repr(each.to_json()): each for report in reports for each in report.changes}
     unproven = {repr(each.to_json()): each for report in reports for each in report.unproven}
-    inventions = tuple(each for report in reports for each in report.invented)
     if not all(each.is_all for each in inventions):
         doubt = Unproven(DoubtReason.TOO_MANY, "workloads that several policies select")
         unproven[repr(doubt)] = doubt
     for name in _without_target(old, new, reports[0].changed_policies):
         doubt = Unproven(DoubtReason.NO_TARGET, name)
         unproven[repr(doubt)] = doubt
+    names = dict.fromkeys(each.kind(key) for each in inventions for key in each.pods)
+    objects = [one for each in inventions for one in each.to_json()]
     return replace(
         reports[0],
         changes=tuple(sorted(changes.values(), key=lambda change: not change.is_wider)),
         unproven=tuple(unproven.values()),
-        common=len({each.words(key) for each in inventions for key in each.pods}),
-        invented=inventions,
+        common=reports[0].common - len(inventions[0].pods) + len(names),
+        invented=InventedWorkloads(
+            tuple(names), tuple(inventions[0].ports.items()), tuple({repr(one): one for one in objects}.values())
+        ),
     )
 
 
@@ -192,7 +205,6 @@ def report_of(comparison: AuthorityComparison, *, unread: bool = True, invented:
         pairing.removed,
         pairing.common,
         tuple(sorted(map(str, pairing.changed))),
-        invented=(invented,) if invented is not None else (),
     )
 
 
