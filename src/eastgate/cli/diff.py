@@ -51,8 +51,8 @@ from eastgate.settings import Settings
 
 _EXIT = (
     "Exits with 0 if no request changes its verdict (or none in the way of --fail-on), 1 if some do, "
-    "2 if something cannot be read, 3 if no change was found and it is not proven that there is none, or there is nothing "
-    "to compare."
+    "2 if something cannot be read, 3 if no change was found and it is not proven that there is none, or if there is "
+    "nothing to compare."
 )
 
 

@@ -37,7 +37,7 @@ def completeness(cluster: Cluster, points: Sequence[Point]) -> int:
     """Return the exit status of what is said about some points: whether it is complete."""
     authority = cluster.authority
     stands = standing(cluster.unconsidered(points), authority.unread, allowed=True)
-    rejected = any(not policy.is_unfilled for policy in authority.rejected_at(points))
+    rejected = any(not policy.is_unfilled for policy in cluster.rejected_at(points))
     if rejected or stands is Standing.UNDECIDED:
         return UNDECIDED
     return PARTIAL if stands is Standing.PARTIAL else ALLOWED

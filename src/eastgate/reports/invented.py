@@ -2,8 +2,8 @@
 
 A folder of policies alone says much about the pods that it selects. So that it can be compared and drawn, pods are
 invented: those that targets tell apart, in each namespace with policies, and those that network policies name as peers.
-They run as an account that no policy names. People read what they are, `pods with app=web`, and not their names. A port
-that policies name has a number that stands for the name.
+Each runs as an account of its own, which no policy names. People read what they are, `pods with app=web`, and not their
+names. A port that policies name has a number that stands for the name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ _MOST = 250  # pods, before each selector has one pod, whatever others select it
 _MOST_OF_EACH = 2_000
 _MOST_LABELLINGS = 256
 _FIRST_PORT = 64_001
-_ACCOUNT = "invented"
 _NEW = ("new-home-", "new-namespace-")  # names of namespaces that nothing names
 _PEERS: tuple[tuple[Attribute, Attribute], ...] = (
     (SOURCE_NAMESPACE, SOURCE_LABELS),
@@ -48,7 +47,8 @@ _PEERS: tuple[tuple[Attribute, Attribute], ...] = (
 class Invention:
     """Pods that can exist together, and their namespaces.
 
-    `texts` say which pods each stands for, by the key of its workload. `targeted` are those that policies select.
+    `texts` say which pods each stands for, by the key of its workload. `targeted` are those that policies select, each
+    kind once.
     `ports` are the numbers of ports that policies name. `is_all`: every pod that may come is decided as one of these,
     or of another invention for the same policies.
     """
@@ -61,14 +61,21 @@ class Invention:
     is_all: bool
 
     @property
-    def accounts(self) -> frozenset[str]:
-        """Return the accounts that come with the pods, as graphs name them."""
-        return frozenset(f"sa:{pod.namespace}/{_ACCOUNT}" for pod in self.pods.values())
+    def accounts(self) -> Mapping[str, str]:
+        """Return the accounts that are invented, as graphs name them, each with the key of its pod."""
+        return {
+            f"sa:{pod.namespace}/{pod.service_account}": key
+            for key, pod in self.pods.items()
+            if pod.service_account == pod.name
+        }
 
     def words(self, key: str) -> str:
         """Return what a pod is, for a sentence."""
-        namespace = self.pods[key].namespace
-        return f"{self.texts[key]} in {self.home(namespace)} (invented)"
+        return f"{self.kind(key)} (invented)"
+
+    def kind(self, key: str) -> str:
+        """Return which pods a pod stands for, and where these are."""
+        return f"{self.texts[key]} in {self.home(self.pods[key].namespace)}"
 
     def home(self, namespace: str) -> str:
         """Return what a namespace is: its name, if policies name it, and labels, if manifests do not declare it."""
@@ -136,7 +143,10 @@ def _targeted(invention: Invention, targets: Sequence[Target], authority: Author
     """Return the pods that policies target. Services select those that exist."""
     with invention.imagined(authority):
         world = authority.world
-        pods = [world.workloads[key] for key in invention.pods]
+        alike: dict[str, str] = {}  # not a target and its like as a peer
+        for key in invention.pods:
+            alike.setdefault(invention.words(key), key)
+        pods = [world.workloads[key] for key in alike.values()]
         return frozenset(pod.key for pod in pods if any(world.target_matches(target, pod) for target in targets))
 
 
@@ -245,14 +255,16 @@ def _invention(
             met.add((pod.namespace, text))
         name = pod.name if _is_named(pod) else f"invented-{len(named) + 1}"
         key = f"{pod.namespace}/{name}"
-        named[key] = replace(pod, name=name, ports=declared, service_account=_account(pod))
+        account = pod.service_account if _has_account(pod) else name
+        named[key] = replace(pod, name=name, ports=declared, service_account=account)
         texts[key] = text
     new = {name: home for name, home in namespaces.items() if name not in world.namespaces}
     return Invention(named, new, texts, frozenset(), ports, is_all)
 
 
-def _account(pod: Pod) -> str:
-    return _ACCOUNT if pod.service_account in ("default", "new-account") else pod.service_account
+def _has_account(pod: Pod) -> bool:
+    """Return whether a policy targets the account of the pod."""
+    return pod.service_account not in ("default", "new-account")
 
 
 def _home_of(
@@ -289,7 +301,7 @@ def _text(pod: Pod, *, is_only: bool) -> str:
     parts = [f"with {', '.join(labels)}"] if labels else []
     if pod.owner is not None:
         parts.append(f"of {pod.owner.kind} {pod.owner.name}")
-    if _account(pod) != _ACCOUNT:
+    if _has_account(pod):
         parts.append(f"of account {pod.service_account}")
     if _is_named(pod):
         parts.append(f"called {pod.name}")

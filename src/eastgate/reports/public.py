@@ -107,15 +107,21 @@ class Authority(DecidingAuthority):
         """
         from eastgate.reports.cluster import Cluster
         from eastgate.reports.graph import GraphSelection, Grouping, make_graph, survey
+        from eastgate.reports.graph.invented import join, name_invented, worlds_of
         from eastgate.reports.graph.notes import list_notes, mark_doubts
 
         selection = GraphSelection(
             _several(sources), _several(targets), port, namespace, tool, external=external, denied=denied, near=near
         )
         grouping = None if by is None else Grouping(by)
-        cluster, surveyed = Cluster(self), survey(self, selection)
-        made = mark_doubts(cluster, make_graph(surveyed, grouping))
-        return replace(made, notes=(*made.notes, *list_notes(cluster, surveyed.points)))
+        cluster = Cluster(self)
+        graphs: list[Graph] = []
+        for invention in worlds_of(self):
+            surveyed = survey(self, selection)
+            made = mark_doubts(cluster, make_graph(surveyed, grouping))
+            made = replace(made, notes=(*made.notes, *list_notes(cluster, surveyed.points)))
+            graphs.append(name_invented(made, invention))
+        return join(graphs)
 
     def lint(self) -> list[Finding]:
         """Return probable mistakes in policies, such as rules without effect, by file and line: `eastgate lint`."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import brief, dataclass
 from eastgate.reach.comparison import DoubtReason
 from eastgate.reach.endings import Spelling
-from eastgate.reports.invented import Invention
 
 SPELLINGS = {
     Spelling.PLAIN: "plain",
@@ -146,6 +145,26 @@ class Unproven:
 
 
 @dataclass(frozen=True, slots=True)
+class InventedWorkloads:
+    """Workloads that stand for those that policies would select. `names` say what they are, each kind once.
+
+    `ports` are numbers that stand for ports by name. `objects` are the workloads and their namespaces, as objects of
+    the Kubernetes API.
+    """
+
+    names: tuple[str, ...]
+    ports: tuple[tuple[int, str], ...]
+    objects: tuple[Mapping[str, object], ...]
+
+    def __repr__(self) -> str:
+        return brief(self, ", ".join(self.names))
+
+    def to_json(self) -> dict[str, object]:
+        """Return them as a List of objects of the Kubernetes API."""
+        return {"apiVersion": "v1", "kind": "List", "items": list(self.objects)}
+
+
+@dataclass(frozen=True, slots=True)
 class DiffReport:
     """Two sets of policies compared. `common`: how many destinations are on both sides.
 
@@ -160,7 +179,7 @@ class DiffReport:
     common: int
     changed_policies: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
-    invented: tuple[Invention, ...] = ()
+    invented: InventedWorkloads | None = None
 
     def __repr__(self) -> str:
         return brief(self, f"{self.wider} wider, {self.narrower} narrower, {len(self.unproven)} unproven")
@@ -214,10 +233,5 @@ class DiffReport:
             "changedPolicies": list(self.changed_policies),
             "compared": self.common,
             "summary": {"wider": self.wider, "narrower": self.narrower, "unproven": len(self.unproven)},
-            **({"invented": self._invented()} if self.invented else {}),
+            **({"invented": self.invented.to_json()} if self.invented is not None else {}),
         }
-
-    def _invented(self) -> dict[str, object]:
-        """Return the invented workloads as a list of objects of the Kubernetes API, each once."""
-        objects = {repr(one): one for each in self.invented for one in each.to_json()}
-        return {"apiVersion": "v1", "kind": "List", "items": list(objects.values())}

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeGuard
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
 from eastgate.basics.records import dataclass
 from eastgate.cluster import BackendNamed, GatewayNamed, Namespace, PodsOfService, RouteNamed, Target, World
 from eastgate.cluster.unread import Unread, UnreadEffect
-from eastgate.ir import ALWAYS, NEVER, Is, OneOf, Predicate, all_of, conjuncts, labels_text
-from eastgate.ir.attributes import REFUSED_PATH, SOURCE_LABELS, SOURCE_NAMESPACE, SOURCE_WORKLOAD
+from eastgate.ir import ALWAYS, NEVER, labels_text
+from eastgate.ir.attributes import REFUSED_PATH, SOURCE_LABELS, SOURCE_NAMESPACE
 from eastgate.ir.symbolic.callers import AnonymousCell, CallerCell, CallerKind
 from eastgate.ir.symbolic.partial import Facts, residual
 from eastgate.reach.caller_sets import CallerSet, CallerSets
@@ -24,7 +23,15 @@ from eastgate.reach.endings import Ending, Spelling
 from eastgate.reading.manifests.document import content_of
 from eastgate.reports.conditions import condition_text
 from eastgate.reports.diff.grouping import ChangeGroup, group
-from eastgate.reports.diff.model import SPELLINGS, ChangedRequests, DiffReport, SideVerdict, Unproven, VerdictChange
+from eastgate.reports.diff.model import (
+    SPELLINGS,
+    ChangedRequests,
+    DiffReport,
+    InventedWorkloads,
+    SideVerdict,
+    Unproven,
+    VerdictChange,
+)
 from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE
 from eastgate.reports.invented import Invention, has_no_workloads, invent
 
@@ -44,10 +51,10 @@ class CallerWords:
     def __init__(self, callers: CallerSets, invented: Invention | None = None) -> None:
         self._callers = callers
         self._domain = callers.callers.domain
-        accounts = invented.accounts if invented is not None else ()
-        self._invented = sum(
-            1 << number for number, cell in enumerate(callers.cells) if cell.id_in(self._domain) in accounts
-        )
+        accounts = invented.accounts if invented is not None else {}
+        names = ((number, cell.id_in(self._domain)) for number, cell in enumerate(callers.cells))
+        self._pods = {number: accounts[name] for number, name in names if name in accounts}
+        self._invented: CallerSet = sum(1 << number for number in self._pods)
         self._namespaces: dict[str, CallerSet] = defaultdict(int)
         self._identities: CallerSet = 0
         for number, cell in enumerate(callers.cells):
@@ -66,9 +73,11 @@ class CallerWords:
         """Return the ids of cells, as `eastgate graph` has them."""
         return tuple(cell.id_in(self._domain) for cell in self._callers.cells_in(chosen))
 
-    def are_invented(self, chosen: CallerSet) -> bool:
-        """Return whether these are accounts of invented pods, and no others."""
-        return not chosen & ~self._invented
+    def invented(self, chosen: CallerSet) -> list[str]:
+        """Return the invented pods that these callers are; none where others are among them."""
+        if chosen & ~self._invented:
+            return []
+        return [key for number, key in self._pods.items() if chosen >> number & 1]
 
     def words(self, chosen: CallerSet) -> tuple[str, ...]:
         """Return the callers of a set in few words. An invented account is one of the others of its namespace."""
@@ -124,26 +133,31 @@ def diff(old: Authority, new: Authority, *, unread: bool = True) -> DiffReport:
     for invented in inventions:
         with invented.imagined(old, new):
             reports.append(report_of(compare(old, new), unread=unread, invented=invented))
-    return _together(reports, old, new) if reports else report_of(compare(old, new), unread=unread)
+    return _together(reports, inventions, old, new) if reports else report_of(compare(old, new), unread=unread)
 
 
-def _together(reports: Sequence[DiffReport], old: Authority, new: Authority) -> DiffReport:
+def _together(
+    reports: Sequence[DiffReport], inventions: Sequence[Invention], old: Authority, new: Authority
+) -> DiffReport:
     """Return the results for workloads that cannot exist together as one."""
     changes = {repr(each.to_json()): each for report in reports for each in report.changes}
     unproven = {repr(each.to_json()): each for report in reports for each in report.unproven}
-    inventions = tuple(each for report in reports for each in report.invented)
     if not all(each.is_all for each in inventions):
         doubt = Unproven(DoubtReason.TOO_MANY, "workloads that several policies select")
         unproven[repr(doubt)] = doubt
     for name in _without_target(old, new, reports[0].changed_policies):
         doubt = Unproven(DoubtReason.NO_TARGET, name)
         unproven[repr(doubt)] = doubt
+    names = dict.fromkeys(each.kind(key) for each in inventions for key in each.pods)
+    objects = [one for each in inventions for one in each.to_json()]
     return replace(
         reports[0],
         changes=tuple(sorted(changes.values(), key=lambda change: not change.is_wider)),
         unproven=tuple(unproven.values()),
-        common=len({each.words(key) for each in inventions for key in each.pods}),
-        invented=inventions,
+        common=reports[0].common - len(inventions[0].pods) + len(names),
+        invented=InventedWorkloads(
+            tuple(names), tuple(inventions[0].ports.items()), tuple({repr(one): one for one in objects}.values())
+        ),
     )
 
 
@@ -192,7 +206,6 @@ def report_of(comparison: AuthorityComparison, *, unread: bool = True, invented:
         pairing.removed,
         pairing.common,
         tuple(sorted(map(str, pairing.changed))),
-        invented=(invented,) if invented is not None else (),
     )
 
 
@@ -220,28 +233,18 @@ class _Namer:
     callers: CallerWords
     invented: Invention | None
 
-    def caller(self, each: ChangeGroup) -> tuple[tuple[str, ...], tuple[str, ...], Predicate]:
-        """Return the ids of callers, their words, and the condition besides: invented pods are callers themselves."""
-        if self.invented is not None and self.callers.are_invented(each.callers):
-            pods = self.invented_callers(each.when)
-            if pods:
-                rest = all_of(part for part in conjuncts(each.when) if not _names_pods(part))
-                return tuple(f"pod:{key}" for key in pods), tuple(dict.fromkeys(map(self.invented.words, pods))), rest
-        return self.callers.ids(each.callers), self.callers.words(each.callers), each.when
-
-    def invented_callers(self, when: Predicate) -> list[str]:
-        """Return the invented pods that a condition names as callers."""
-        pods = self.invented.pods if self.invented is not None else {}
-        named = (part for part in conjuncts(when) if _names_pods(part))
-        values = {str(value) for part in named if isinstance(part.matcher, OneOf) for value in part.matcher.values}
-        return sorted(values) if values <= pods.keys() else []
+    def caller(self, each: ChangeGroup) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the ids of callers and their words: invented pods are callers themselves."""
+        pods = self.callers.invented(each.callers)
+        if self.invented is not None and pods:
+            words = dict.fromkeys(map(self.invented.words, pods))
+            return tuple(f"pod:{key}" for key in pods), tuple(words)
+        return self.callers.ids(each.callers), self.callers.words(each.callers)
 
     def is_beside(self, difference: VerdictDifference) -> bool:
-        """Return whether a difference is about nothing but invented accounts, or about a pod that calls itself."""
-        if self.invented is None or not self.callers.are_invented(difference.callers):
-            return False
-        pods = self.invented_callers(difference.when)
-        return not pods or set(pods) <= set(difference.pair.members)
+        """Return whether a difference is about an invented pod that calls itself."""
+        pods = self.callers.invented(difference.callers)
+        return bool(pods) and set(pods) <= set(difference.pair.members)
 
     def facts(self, key: str) -> Facts:
         """Return what network policies know of an invented pod."""
@@ -260,18 +263,14 @@ class _Namer:
         return text if self.invented is None else self.invented.in_words(text)
 
 
-def _names_pods(part: Predicate) -> TypeGuard[Is]:
-    return isinstance(part, Is) and part.attribute == SOURCE_WORKLOAD and isinstance(part.matcher, OneOf)
-
-
 def _requests(each: ChangeGroup, namer: _Namer) -> ChangedRequests:
     names = [f"{each.kind}:{member}" for member in each.members]
     if each.services:
         is_direct = any(difference.entrance.service is None for difference in each.differences)
         services = [f"service:{service}" for service in each.services]
         names = [*names, *services] if is_direct else services
-    ids, words, when = namer.caller(each)
-    condition = None if when == ALWAYS else namer.text(condition_text(when))
+    ids, words = namer.caller(each)
+    condition = None if each.when == ALWAYS else namer.text(condition_text(each.when))
     if Spelling.PLAIN not in each.spellings and condition is None:
         condition = _SPELLED[each.spellings[0]] if len(each.spellings) == 1 else _ODD
     spellings = tuple(SPELLINGS[spelling] for spelling in each.spellings)
@@ -316,7 +315,7 @@ def _side(decision: Decision, ending: Ending, namer: _Namer) -> SideVerdict:
 
 def _unproven(comparison: AuthorityComparison, namer: _Namer, said: Collection[_Subject]) -> Iterator[Unproven]:
     by_reason: dict[tuple[DoubtReason, str], list[VerdictDifference]] = {}
-    shown = [each for each in comparison.differences if namer.callers.are_invented(each.callers)]
+    shown = [each for each in comparison.differences if namer.callers.invented(each.callers)]
     for doubt in comparison.doubts:
         doubtful = doubt.difference if doubt.reason is DoubtReason.NOT_CONFIRMED else None
         if doubtful is not None and _is_shown(doubtful, shown, namer):
@@ -334,7 +333,7 @@ def _is_shown(doubtful: VerdictDifference, shown: Iterable[VerdictDifference], n
     for each in shown:
         same = each.pair is doubtful.pair and each.entrance is doubtful.entrance
         if same and each.new.allowed is doubtful.new.allowed:
-            for key in namer.invented_callers(each.when):
+            for key in namer.callers.invented(each.callers):
                 if residual(doubtful.when, namer.facts(key)) != NEVER:
                     return True
     return False

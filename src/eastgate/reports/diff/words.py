@@ -143,11 +143,8 @@ def invented_text(report: DiffReport) -> Iterator[str]:
     """Say which workloads are invented, and the ports that have a number for a name."""
     if not report.invented:
         return
-    words = (each.words(key) for each in report.invented for key in each.pods)
-    kinds = list(dict.fromkeys(text.removesuffix(" (invented)") for text in words))
-    yield f"no workload is declared: compared on invented ones: {_names(kinds, 6)}"
-    named = dict.fromkeys(item for each in report.invented for item in each.ports.items())
-    for number, name in named:
+    yield f"no workload is declared: compared on invented ones: {_names(report.invented.names, 6)}"
+    for number, name in report.invented.ports:
         yield f"port {number} stands for the port that workloads call {name}"
 
 

@@ -248,7 +248,7 @@ class Graph:
 
     `everybody`: all callers that there are; empty where only some of them are asked about. `by_pod`: edges begin at
     pods where network policies decide. `is_whole`: its nodes are all destinations that there are. `left_out` are parts
-    that could not be read and could change it.
+    that could not be read and could change it. `preface` comes before the table.
     """
 
     nodes: Mapping[str, GraphNode]
@@ -258,6 +258,7 @@ class Graph:
     by_pod: bool = False
     is_whole: bool = False
     left_out: tuple[LeftOut, ...] = ()
+    preface: str | None = None
 
     def __repr__(self) -> str:
         return brief(self, f"nodes={len(self.nodes)} bundles={len(self.bundles)}")
@@ -273,5 +274,6 @@ class Graph:
             "nodes": [node.to_json() for node in self.nodes.values()],
             "edges": [edge for bundle in self.bundles for edge in bundle.edges_to_json()],
         }
+        notes: list[object] = [*([self.preface] if self.preface is not None else []), *self.notes]
         lost: dict[str, object] = {"complete": False, "leftOut": [part.to_json() for part in self.left_out]}
-        return data | ({"notes": list(self.notes)} if self.notes else {}) | (lost if self.left_out else {})
+        return data | ({"notes": notes} if notes else {}) | (lost if self.left_out else {})

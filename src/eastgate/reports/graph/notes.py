@@ -21,7 +21,7 @@ _MOST = 6  # pods that are named
 def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
     """Yield a line for each thing that could make an answer about some points another one."""
     authority = cluster.authority
-    for policy in authority.rejected_at(points):
+    for policy in cluster.rejected_at(points):
         yield f"{policy.ref} cannot be read: what it targets is shown as closed"
     unconsidered = cluster.unconsidered(points)
     yield from list_left_out(unconsidered.matches)
