@@ -201,6 +201,16 @@ def test_a_chart_that_fails_is_left_out_with_the_words_of_helm(helm: str, here: 
     assert why == "there is no chart in it"
 
 
+def test_extensions_that_templates_ask_for_count_as_installed(helm: str, here: Path) -> None:
+    asks = '{{{{- if .Capabilities.APIVersions.Has "{}" }}}}\n{}{{{{- end }}}}\n'
+    apis = {"istio": "security.istio.io/v1", "routes": "gateway.networking.k8s.io/v1/HTTPRoute"}
+    apis["other"] = "autoscaling.k8s.io/v1"
+    for name, api in apis.items():
+        write(here, {f"web/templates/{name}.yaml": asks.format(api, POLICY.replace("name: web", f"name: {name}"))})
+    write(here, {"web/Chart.yaml": CHART})
+    assert names(built(ChartRender("web", "my"), helm=helm)) == ["default/istio", "default/routes"]
+
+
 def test_values_that_are_not_there_are_named(helm: str, here: Path) -> None:
     write(here, FILES)
     reading = built(ChartRender("web", "my", None, ("none.yaml",)), helm=helm)

@@ -117,6 +117,15 @@ def test_a_circle_of_kustomizations_ends(kustomize: Path) -> None:
     assert (what, "cycle" in why) == ("kustomization `a`", True)
 
 
+def test_a_kustomization_of_itself_ends(kustomize: Path) -> None:
+    write(
+        kustomize, {"a/kustomization.yaml": "resources: [../a]\n", "b/c/kustomization.yaml": "resources: [../../b/c]\n"}
+    )
+    for folder in ("a", "b/c"):
+        ((what, _, why),) = left_out(built(KustomizeBuild(folder)))
+        assert (what, "cycle" in why, "eastgate-" in why) == (f"kustomization `{folder}`", True, False)
+
+
 def test_a_chart_that_depends_on_itself_ends(helm: str, here: Path) -> None:
     itself = "dependencies: [{name: web, version: 1.0.0, repository: 'file://.'}]\n"
     write(here, {"web/Chart.yaml": CHART["web/Chart.yaml"] + itself, "web/templates/x.yaml": POLICY})

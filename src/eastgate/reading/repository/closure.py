@@ -59,6 +59,8 @@ class BuildFiles:
     files: dict[str, WrittenFile] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
+    above: set[str] = field(default_factory=set)
+    """Folders that relative paths go up to, on their way to what is here."""
     linked: dict[str, WrittenFile] = field(default_factory=dict)
     replaced: dict[str, bytes] = field(default_factory=dict)
     size: int = 0
@@ -117,6 +119,16 @@ class BuildFiles:
                     self._add(os.path.realpath(path), label, path)
         return outside
 
+    def goes_up(self, folder: str, path: str) -> None:
+        """Note how far up a relative path goes from a folder, so that it goes the same way in the copy."""
+        depth = lowest = 0
+        for step in path.split(os.sep):
+            depth += -1 if step == os.pardir else 1 if step not in ("", os.curdir) else 0
+            lowest = min(lowest, depth)
+        for _ in range(-lowest):
+            folder = os.path.dirname(folder)
+        self.above.add(folder)
+
     def all_files(self) -> dict[str, WrittenFile]:
         """Return the files by their paths in the copy, but for those that are there in place of others."""
         return {**self.files, **self.linked}
@@ -141,7 +153,7 @@ class BuildFiles:
 
     def root(self) -> str:
         """Return the folder that everything is in."""
-        paths = {*(os.path.dirname(path) for path in (*self.files, *self.replaced)), *self.folders}
+        paths = {*(os.path.dirname(path) for path in (*self.files, *self.replaced)), *self.folders, *self.above}
         paths |= {os.path.dirname(path) for path in self.links} | {
             os.path.dirname(path) for path in self.links.values()
         }

@@ -29,6 +29,8 @@ CHART = "Chart.yaml"
 NO_HELM = "there is no helm program; give one with --helm PATH"
 
 _SOURCE = regex(r"(?m)^# Source: (.+)$")
+_ASKS = regex(rb'APIVersions\.Has\s+\(?\s*"([\w./-]+)"')
+_MOST_ASKED = 50
 _TEMPLATES = "templates"
 _VALUES = ".eastgate-values"
 _FLAGS = ("--skip-tests", "--no-hooks", "--include-crds")
@@ -185,7 +187,18 @@ class Release:
         words = [self._part.release, in_copy(self._root, closure), f"--namespace={namespace}", *_FLAGS]
         for path in values:
             words += ["--values", in_copy(path, closure)]
+        words += [f"--api-versions={version}" for version in self._asked()]
         return self._workshop.output(closure, [helm, "template"], words, _FOLDERS)
+
+    def _asked(self) -> list[str]:
+        """Return the APIs of extensions that templates ask for.
+
+        They count as installed: otherwise a policy that is only rendered for them would be missing without a word.
+        """
+        files = self._closure.all_files().items()
+        texts = (file.content for path, file in files if path.endswith((".yaml", ".yml", ".tpl")))
+        found = {match.decode() for text in texts for match in _ASKS.findall(text)}
+        return sorted(version for version in found if _is_extension(version.partition("/")[0]))[:_MOST_ASKED]
 
     def _definitions(self) -> Iterator[_Rendered]:
         """Yield what is in `crds/`, which are plain manifests."""
@@ -193,6 +206,11 @@ class Release:
             inner = os.path.relpath(path, self._root)
             if inner.startswith(f"crds{os.sep}") and inner.endswith((".yaml", ".yml")):
                 yield _Rendered(f"---\n{file.content.decode('utf-8', 'replace').rstrip()}\n", f"chart/{inner}")
+
+
+def _is_extension(group: str) -> bool:
+    """Return whether an API group is none of those that Kubernetes itself has."""
+    return "." in group and (not group.endswith(".k8s.io") or group.startswith(("gateway.", "policy.networking.")))
 
 
 def _split(text: str) -> Iterator[_Rendered]:

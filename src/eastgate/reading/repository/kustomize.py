@@ -258,6 +258,7 @@ class _Build:
                     folder.lacks = True
                     continue
                 kept.append(entry)
+                self.closure.goes_up(folder.path, entry)
                 shown = os.path.normpath(os.path.join(folder.shown, entry))
                 if os.path.isdir(path):
                     waiting.append((shown, path))

@@ -67,7 +67,7 @@ class Workshop:
             given = [os.path.join(copy, word[2:]) if word.startswith("//") else word for word in arguments]
             output = run([*command, *given], variables)
         if output.problem is not None:
-            problem = output.problem.replace(f"{copy}{os.sep}", "").replace(copy, ".")
+            problem = output.problem.replace(f"{copy}{os.sep}", "").replace(copy, ".").replace(folder, "..")
             output = ProgramOutput(output.content, problem, output.is_final)
         if output.is_final:
             self.cache.put(key, _packed(output))
