@@ -235,7 +235,7 @@ def _judge_chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: d
 
 
 def _is_authored(rule: Rule) -> bool:
-    """Return whether a rule is one that a policy has, not a default that follows from it, nor one in place of errors."""
+    """Return whether a policy has the rule: it is no default that follows from it, and not in place of errors."""
     return rule.origin.policy is not None and rule.origin.kind not in _NOT_AUTHORED
 
 
