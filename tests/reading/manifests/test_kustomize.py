@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.authority.reading import Manifests, read_manifests
-from eastgate.reading.manifests import Bounds, Kustomized, inputs, rendered
+from eastgate.reading.manifests import Bounds, Kustomized, inputs, rendering
 from tests.missing import give_up
 from tests.programs import find
 from tests.programs.building import are_missing
@@ -192,14 +192,22 @@ def test_a_base_outside_of_the_repository_is_not_read(here: Path) -> None:
     ("program", "says"),
     [
         ("sys.stderr.write('Error: no such thing\\n'); sys.exit(1)", "fails: no such thing"),
+        (
+            "sys.stderr.write('level=INFO x\\nError: a.yaml:1:2\\n  at <.x>:\\n    no x\\nUse --debug'); sys.exit(1)",
+            "fails: a.yaml:1:2 at <.x>: no x",
+        ),
+        (
+            "sys.stderr.write('E1119 16:10:54.42   23 run.go:72] \"command failed\" err=<\\n\\tno such\\n\\tthing\\n >\\n'); sys.exit(1)",
+            "fails: no such thing",
+        ),
         ("import time; time.sleep(60)", "takes longer than"),
         ("sys.stdout.write('#' * 3000000)", "writes more than"),
     ],
 )
 def test_a_program_that_fails_is_an_error(program: str, says: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _write(here / "m", {"kustomization.yaml": _kustomization("x"), "program": program, "rendered": ""})
-    monkeypatch.setattr(rendered, "_SECONDS", 1 if "sleep" in program else 60)
-    monkeypatch.setattr(rendered, "_MOST_BYTES", 1000 * 1000)
+    monkeypatch.setattr(rendering, "_SECONDS", 1 if "sleep" in program else 60)
+    monkeypatch.setattr(rendering, "_MOST_BYTES", 1000 * 1000)
     (finding,) = read_manifests(["m"]).reporter.errors
     assert finding.code.id == "EG1042"
     assert says in finding.message

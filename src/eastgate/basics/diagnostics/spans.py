@@ -7,6 +7,8 @@ again (it may have changed, or been standard input).
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.diagnostics.redaction import without_secrets
 from eastgate.basics.records import brief, dataclass
@@ -48,6 +50,10 @@ class SourceText:
     def _field_of(self, span: Span) -> str:  # noqa: ARG002 - for objects
         return ""
 
+    def place(self, line: int, column: int, end_line: int, end_column: int) -> Span:
+        """Return the span of a stretch of it; of a text that a program built, where that was written."""
+        return Span(self, line, column, end_line, end_column)
+
     def line(self, number: int) -> str:
         """Return the text of a line, counted from 1, without its line break; empty where there is none.
 
@@ -69,13 +75,17 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of one text. Lines and columns count from 1; `end_column` is one past the last character."""
+    """A stretch of one text. Lines and columns count from 1; `end_column` is one past the last character.
+
+    `built` is the stretch of a text that a program, such as kustomize, built of this one.
+    """
 
     source: SourceText
     line: int
     column: int
     end_line: int
     end_column: int
+    built: Span | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return brief(self, str(self))
@@ -95,8 +105,11 @@ class Span:
 
     def holds(self, other: Span) -> bool:
         """Return whether another stretch begins inside of this one."""
-        begins = self.line, self.column
-        return self.file == other.file and begins <= (other.line, other.column) < (self.end_line, self.end_column)
+        mine, theirs = self.built or self, other.built or other
+        if mine.file != theirs.file:  # a comment is only in the text that was written
+            mine, theirs = self, other
+        begins, ends = (mine.line, mine.column), (mine.end_line, mine.end_column)
+        return mine.file == theirs.file and begins <= (theirs.line, theirs.column) < ends
 
     @property
     def first_line(self) -> str:
