@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from eastgate.basics.diagnostics.spans import SourceText, Span
+from eastgate.basics.diagnostics.spans import SourceText, Span, WrittenSpan
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.heads import type_of
@@ -102,9 +102,9 @@ class BuiltText(SourceText):
         document = self._documents[index]
         written = self._in_template(document, built) if document.is_template else self._in_manifest(index, built)
         if written is not None:
-            return Span(written.source, written.line, written.column, written.end_line, written.end_column, built)
+            return WrittenSpan(written, built)
         view = self._views.setdefault(document.name, _View(self, f"{self.name.removesuffix('>')}: {document.name}>"))
-        return Span(view, line, column, end_line, end_column, built)
+        return WrittenSpan(Span(view, line, column, end_line, end_column), built)
 
     def _in_manifest(self, index: int, built: Span) -> Span | None:
         document = self._documents[index]
