@@ -7,16 +7,19 @@ has the same text. All other values are shown in the result, whose name then has
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.heads import type_of
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.roots import read_nodes_text
+from eastgate.reading.manifests.roots import chunk_nodes, looks_like_json, read_nodes_text
+from eastgate.reading.manifests.text import decode
 from eastgate.reading.manifests.yaml.parser import chunks
 
 _Place = tuple[int, int, int, int]
@@ -30,13 +33,14 @@ _DESCRIBES = regex(r"(?:apiVersion|kind)\s*:")
 class WrittenFile:
     """A file that a build reads, under the name that users know."""
 
-    __slots__ = ("_nodes", "_types", "content", "name", "source")
+    __slots__ = ("_nodes", "_of_kinds", "_types", "content", "name", "source")
 
     def __init__(self, name: str, content: bytes) -> None:
         self.name = name
         self.content = content
         self.source: SourceText | None = None
         self._nodes: list[Node] | None = None
+        self._of_kinds: dict[str, list[Node]] = {}
         self._types: tuple[tuple[str, str], ...] | None = ()
 
     @property
@@ -45,6 +49,23 @@ class WrittenFile:
         if self._nodes is None:
             self._nodes = read_nodes_text(self.name, self.content).nodes
         return self._nodes
+
+    def nodes_of(self, kind: str) -> list[Node]:
+        """Return the documents that may be, or have in them, objects of a kind: of a large file, few are read."""
+        if self._nodes is not None:
+            return self._nodes
+        if kind not in self._of_kinds:
+            self._of_kinds[kind] = self._read_nodes_of(kind)
+        return self._of_kinds[kind]
+
+    def _read_nodes_of(self, kind: str) -> list[Node]:
+        text = decode(self.name, self.content, Reporter())
+        if text is None or looks_like_json(text):
+            return self.nodes
+        says_so = re.compile(rf"""kind["']?[ \t]*:[ \t]*["']?{re.escape(kind)}\b""")
+        whole = text.source.text
+        extents = [extent for extent in chunks(whole) if says_so.search(whole, *extent)]
+        return [node for extent in extents for node, _ in chunk_nodes(text, *extent, Reporter())]
 
     @property
     def types(self) -> tuple[tuple[str, str], ...] | None:
@@ -124,13 +145,14 @@ class BuiltText(SourceText):
         kind, name = _KIND.search(text), _NAME.search(text)
         if file is None or kind is None or name is None:
             return None
-        same = _same_object(_unquoted(kind[1]), _unquoted(name[1]), file.nodes, loosely=True)
+        wanted = _unquoted(kind[1])
+        same = _same_object(wanted, _unquoted(name[1]), file.nodes_of(wanted), loosely=True)
         return next((node.span for node in same), None)
 
     def _text_of(self, index: int) -> str:
-        self._split = self._split or self.text.splitlines(keepends=True)
-        last = self._documents[index + 1].line - 1 if index + 1 < len(self._documents) else len(self._split)
-        return "".join(self._split[self._documents[index].line - 1 : last])
+        lines = self._whole_lines()
+        last = self._documents[index + 1].line - 1 if index + 1 < len(self._documents) else len(lines)
+        return "".join(lines[self._documents[index].line - 1 : last])
 
     def _table(self, index: int) -> dict[_Place, Span]:
         """Return where each value of a document was written, by its place here."""
@@ -139,13 +161,13 @@ class BuiltText(SourceText):
         if built is None or document.file is None:
             return {}
         kind, name = _text_at(built, "kind"), _text_at(built, "metadata", "name")
-        bases = list(_same_object(kind, name, document.file.nodes, loosely=True))[:1]
+        bases = list(_same_object(kind, name, document.file.nodes_of(kind or ""), loosely=True))[:1]
         names = {name: None, **{_text_at(base, "metadata", "name"): None for base in bases}}  # before prefixes
         patches = [
             node
             for patch in reversed(document.patches)
             for known in names
-            for node in _same_object(kind, known, patch.nodes)
+            for node in _same_object(kind, known, patch.nodes_of(kind or ""))
         ]
         offset = document.line - 1
         table: dict[_Place, Span] = {}
@@ -190,10 +212,15 @@ class BuiltText(SourceText):
         return Span(source, number, 1, number, len(lines[number - 1]) + 1) if number is not None else None
 
     def _first_content(self, document: BuiltDocument) -> int:
-        number = document.line
-        while (line := self.line(number)) and line.startswith(("#", "---")):
+        number, lines = document.line, self._whole_lines()
+        while number <= len(lines) and lines[number - 1].startswith(("#", "---")):
             number += 1
         return number
+
+    def _whole_lines(self) -> list[str]:
+        """Return the lines as they are, with their ends. What is shown of them hides secrets, which takes time."""
+        self._split = self._split or self.text.splitlines(keepends=True)
+        return self._split
 
 
 _MOST_LINES = 1000
