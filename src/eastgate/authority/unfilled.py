@@ -40,6 +40,8 @@ def take_placeholders(reporter: Reporter) -> list[Diagnostic]:
         found = None
         if span is not None and not span.source.is_object:
             found = variable_in(finding.message) or placeholder_in_wrong(span.underlined)
+            if found is None and span.source.hides(span.line):  # of a Secret, whose lines are starred out
+                found = variable_in(span.source.text.splitlines()[span.line - 1])
         if found is None:
             kept.append(finding)
         else:

@@ -232,7 +232,11 @@ class Collector:
 
     def _skip(self, node: Node) -> None:
         """Count what is no manifest."""
-        name = PurePath(node.source.name).name
+        self.skip(node.source.name)
+
+    def skip(self, file: str) -> None:
+        """Count a text that is no manifest."""
+        name = PurePath(file).name
         self._reading.skipped[name] = self._reading.skipped.get(name, 0) + 1
 
     def _is_skipped(self, node: Node) -> bool:
@@ -256,8 +260,9 @@ class Collector:
             node, data = _without_sops(node, data)
         document = Document(*head_of, node, data, origin, self.namespace)
         identity = (document.group, head_of.kind, document.home, head_of.name)
-        first = self._reading.seen.setdefault(identity, document)
-        if first is document or variable_in(f"{document.home}/{head_of.name}") is not None:  # whose names are unknown
+        is_open = data is not None and variable_in(f"{head_of.namespace} {head_of.name}") is not None
+        first = document if is_open else self._reading.seen.setdefault(identity, document)
+        if first is document:
             self._reading.documents.append(document)
         elif self.takes(head_of.api_version, head_of.kind):
             fields = self._differ(first, document)

@@ -22,7 +22,7 @@ _SURE = regex(
 )
 _ENDS = "NAMESPACE|NAME|HOST|HOSTNAME|DOMAIN|IP|CIDR|PORT|URL|ADDRESS|ACCOUNT|PROJECT|CLUSTER|REGION|TAG|VERSION|HERE"
 _LIKELY = regex(
-    r"\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|%[A-Z_]+%|@[A-Z_]+@|__[A-Za-z_]+__"
+    r"(?<=[a-z]-)[A-Z]{4,}(?![\w-])|%\[\d+\][dsv]|\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|%[A-Z_]+%|@[A-Z_]+@|__[A-Za-z_]+__"
     rf"|(?<![\w-])(?:[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-](?:{_ENDS})|(?i:your)[-_][\w-]+|TODO|FIXME|TBD|X{{3,}})(?![\w-])"
 )
 _SIGNS = ("${", "{{", "<", "REPLACE", "replace", "Replace", "CHANGE", "change", "Change", "FILL", "fill", "Fill")

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, BinaryIO
 from eastgate.basics.collection import no_collection
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.printable import printable
-from eastgate.reading.manifests.codes import DUPLICATE_KEY, EMPTY_INPUT, LEFT_ASIDE, MERGE_REPLACES, SEVERAL_IN_ONE
+from eastgate.reading.manifests.codes import (
+    DUPLICATE_KEY,
+    EMPTY_INPUT,
+    LEFT_ASIDE,
+    MERGE_REPLACES,
+    SEVERAL_IN_ONE,
+    TEMPLATE,
+)
 from eastgate.reading.manifests.document import ReadResult, Stretch
 from eastgate.reading.manifests.files import STDIN, STDIN_NAME, Bounds, load
 from eastgate.reading.manifests.heads import has_types, hides_types, hint, may_be_manifest, type_of, types_in
@@ -253,6 +260,9 @@ def _add_nodes(
         reporter.diagnostics[before:before] = findings
     elif not added and findings.diagnostics:
         first = findings.diagnostics[0]
+        if first.code is TEMPLATE or (first.span is not None and first.span.file.lower().endswith(".json")):
+            collector.skip(first.span.file if first.span is not None else "")  # JSON with comments, say, or a template
+            return
         message = f"left aside, since it has neither `apiVersion` nor `kind`: {first.message}"
         reporter.report(LEFT_ASIDE, message, first.span, help="leave it out: --exclude, or a line in .eastgateignore")
     if findings.diagnostics:
