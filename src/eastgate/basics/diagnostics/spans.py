@@ -7,8 +7,6 @@ again (it may have changed, or been standard input).
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.diagnostics.redaction import without_secrets
 from eastgate.basics.records import brief, dataclass
@@ -75,20 +73,21 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of one text. Lines and columns count from 1; `end_column` is one past the last character.
-
-    `built` is the stretch of a text that a program, such as kustomize, built of this one.
-    """
+    """A stretch of one text. Lines and columns count from 1; `end_column` is one past the last character."""
 
     source: SourceText
     line: int
     column: int
     end_line: int
     end_column: int
-    built: Span | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         return brief(self, str(self))
+
+    @property
+    def built(self) -> Span | None:
+        """Return the stretch that a program, such as kustomize, built of this one."""
+        return None
 
     @property
     def file(self) -> str:
@@ -129,3 +128,18 @@ class Span:
         line = self.first_line
         end = self.end_column if self.end_line == self.line else len(line.rstrip()) + 1
         return line[self.column - 1 : max(end, self.column + 1) - 1]
+
+
+class WrittenSpan(Span):
+    """A stretch of a text that a program built something of, and what it built. Most spans need no place for that."""
+
+    __slots__ = ("_built",)
+
+    def __init__(self, written: Span, built: Span) -> None:
+        super().__init__(written.source, written.line, written.column, written.end_line, written.end_column)
+        object.__setattr__(self, "_built", built)
+
+    @property
+    def built(self) -> Span:
+        """Return the stretch that was built of this one."""
+        return self._built  # type: ignore[attr-defined, no-any-return]

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from eastgate.basics.diagnostics import Reporter
-from eastgate.basics.diagnostics.spans import SourceText, Span
+from eastgate.basics.diagnostics.spans import SourceText, Span, WrittenSpan
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.heads import type_of
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.roots import chunk_nodes, looks_like_json, read_nodes_text
+from eastgate.reading.manifests.roots import chunk_nodes, read_nodes_text
 from eastgate.reading.manifests.text import decode
 from eastgate.reading.manifests.yaml.parser import chunks
 
@@ -33,14 +33,14 @@ _DESCRIBES = regex(r"(?:apiVersion|kind)\s*:")
 class WrittenFile:
     """A file that a build reads, under the name that users know."""
 
-    __slots__ = ("_nodes", "_of_kinds", "_types", "content", "name", "source")
+    __slots__ = ("_nodes", "_of_kind", "_types", "content", "name", "source")
 
     def __init__(self, name: str, content: bytes) -> None:
         self.name = name
         self.content = content
         self.source: SourceText | None = None
         self._nodes: list[Node] | None = None
-        self._of_kinds: dict[str, list[Node]] = {}
+        self._of_kind: dict[str, Sequence[Node]] = {}
         self._types: tuple[tuple[str, str], ...] | None = ()
 
     @property
@@ -50,22 +50,20 @@ class WrittenFile:
             self._nodes = read_nodes_text(self.name, self.content).nodes
         return self._nodes
 
-    def nodes_of(self, kind: str) -> list[Node]:
-        """Return the documents that may be, or have in them, objects of a kind: of a large file, few are read."""
-        if self._nodes is not None:
-            return self._nodes
-        if kind not in self._of_kinds:
-            self._of_kinds[kind] = self._read_nodes_of(kind)
-        return self._of_kinds[kind]
-
-    def _read_nodes_of(self, kind: str) -> list[Node]:
-        text = decode(self.name, self.content, Reporter())
-        if text is None or looks_like_json(text):
+    def of_kind(self, kind: str | None) -> Sequence[Node]:
+        """Return at least the documents of a kind. Others are not read if they need not be: definitions are large."""
+        if kind is None or self._nodes is not None or self.name.lower().endswith(".json"):
             return self.nodes
-        says_so = re.compile(rf"""kind["']?[ \t]*:[ \t]*["']?{re.escape(kind)}\b""")
-        whole = text.source.text
-        extents = [extent for extent in chunks(whole) if says_so.search(whole, *extent)]
-        return [node for extent in extents for node, _ in chunk_nodes(text, *extent, Reporter())]
+        if kind not in self._of_kind:
+            text = decode(self.name, self.content, Reporter())
+            string = text.source.text if text is not None else ""
+            heads = re.compile(rf"(?m)^kind:[ ]+[\"']?{re.escape(kind)}[\"']?[ ]*(?:#.*)?$")
+            extents = [extent for extent in chunks(string) if heads.search(string, *extent)]
+            found = [
+                node for extent in extents if text is not None for node, _ in chunk_nodes(text, *extent, Reporter())
+            ]
+            self._of_kind[kind] = found or self.nodes
+        return self._of_kind[kind]
 
     @property
     def types(self) -> tuple[tuple[str, str], ...] | None:
@@ -123,9 +121,9 @@ class BuiltText(SourceText):
         document = self._documents[index]
         written = self._in_template(document, built) if document.is_template else self._in_manifest(index, built)
         if written is not None:
-            return Span(written.source, written.line, written.column, written.end_line, written.end_column, built)
+            return WrittenSpan(written, built)
         view = self._views.setdefault(document.name, _View(self, f"{self.name.removesuffix('>')}: {document.name}>"))
-        return Span(view, line, column, end_line, end_column, built)
+        return WrittenSpan(Span(view, line, column, end_line, end_column), built)
 
     def _in_manifest(self, index: int, built: Span) -> Span | None:
         document = self._documents[index]
@@ -145,14 +143,14 @@ class BuiltText(SourceText):
         kind, name = _KIND.search(text), _NAME.search(text)
         if file is None or kind is None or name is None:
             return None
-        wanted = _unquoted(kind[1])
-        same = _same_object(wanted, _unquoted(name[1]), file.nodes_of(wanted), loosely=True)
+        type_, known = _unquoted(kind[1]), _unquoted(name[1])
+        same = _same_object(type_, known, file.of_kind(type_), loosely=True)
         return next((node.span for node in same), None)
 
     def _text_of(self, index: int) -> str:
-        lines = self._whole_lines()
-        last = self._documents[index + 1].line - 1 if index + 1 < len(self._documents) else len(lines)
-        return "".join(lines[self._documents[index].line - 1 : last])
+        self._split = self._split or self.text.splitlines(keepends=True)
+        last = self._documents[index + 1].line - 1 if index + 1 < len(self._documents) else len(self._split)
+        return "".join(self._split[self._documents[index].line - 1 : last])
 
     def _table(self, index: int) -> dict[_Place, Span]:
         """Return where each value of a document was written, by its place here."""
@@ -161,13 +159,13 @@ class BuiltText(SourceText):
         if built is None or document.file is None:
             return {}
         kind, name = _text_at(built, "kind"), _text_at(built, "metadata", "name")
-        bases = list(_same_object(kind, name, document.file.nodes_of(kind or ""), loosely=True))[:1]
+        bases = list(_same_object(kind, name, document.file.of_kind(kind), loosely=True))[:1]
         names = {name: None, **{_text_at(base, "metadata", "name"): None for base in bases}}  # before prefixes
         patches = [
             node
             for patch in reversed(document.patches)
             for known in names
-            for node in _same_object(kind, known, patch.nodes_of(kind or ""))
+            for node in _same_object(kind, known, patch.of_kind(kind))
         ]
         offset = document.line - 1
         table: dict[_Place, Span] = {}
@@ -194,11 +192,11 @@ class BuiltText(SourceText):
         source = document.file.text
         lines = source.text.splitlines()
         first, last = _extent(lines, document.index)
-        wanted = self.line(built.line).strip()
+        wanted = self._raw(built.line).strip()
         numbers = [number for number in range(first, last) if lines[number - 1].strip() == wanted and wanted]
         if len(numbers) == 1:
             return _shifted(self, built, source, numbers[0])
-        if built.end_line == built.line and (key := self.line(built.line)[: built.column - 1].strip()):
+        if built.end_line == built.line and (key := self._raw(built.line)[: built.column - 1].strip()):
             numbers = [number for number in range(first, last) if _fills(lines[number - 1].strip(), key)]
             if len(numbers) == 1:
                 line = lines[numbers[0] - 1]
@@ -212,15 +210,15 @@ class BuiltText(SourceText):
         return Span(source, number, 1, number, len(lines[number - 1]) + 1) if number is not None else None
 
     def _first_content(self, document: BuiltDocument) -> int:
-        number, lines = document.line, self._whole_lines()
-        while number <= len(lines) and lines[number - 1].startswith(("#", "---")):
+        number = document.line
+        while self._raw(number).startswith(("#", "---")):
             number += 1
         return number
 
-    def _whole_lines(self) -> list[str]:
-        """Return the lines as they are, with their ends. What is shown of them hides secrets, which takes time."""
+    def _raw(self, number: int) -> str:
+        """Return a line as it is, to be compared: `line` looks for secrets in the whole text first."""
         self._split = self._split or self.text.splitlines(keepends=True)
-        return self._split
+        return self._split[number - 1].rstrip("\r\n") if 0 < number <= len(self._split) else ""
 
 
 _MOST_LINES = 1000
