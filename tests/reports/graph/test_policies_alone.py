@@ -171,5 +171,7 @@ def test_the_python_api_draws_it_too_and_leaves_the_authority_as_it_was() -> Non
     authority = eastgate.from_text(NETWORK)
     drawn = authority.graph()
     assert "pci/[pods with app=cards]" in drawn.nodes
-    assert PREFACE in drawn.to_json()["notes"]
+    notes = drawn.to_json()["notes"]
+    assert isinstance(notes, list)
+    assert PREFACE in notes
     assert not authority.world.workloads
