@@ -278,7 +278,7 @@ def _declared(document: Document, settings: Settings, reporter: Reporter) -> Wor
     if document.data is None:
         return dialects.read_object(document, settings, reporter)
     manifest = cast("Manifest", document)
-    declared = interpret(manifest, reporter, settings.namespace)
+    declared = interpret(manifest, reporter, document.default_namespace)
     if declared is not None:
         dialects.inspect(manifest, declared, reporter)
     return declared
