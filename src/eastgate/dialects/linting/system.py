@@ -234,6 +234,7 @@ COMPONENTS: Final[tuple[SystemComponent, ...]] = (
         labels=(
             *(("longhorn.io/component", name) for name in ("backing-image-data-source", "backing-image-manager")),
             *(("longhorn.io/component", name) for name in ("instance-manager", "share-manager")),
+            ("longhorn.io/managed-by", "longhorn-manager"),
             ("longhorn.io/admission-webhook", "longhorn-admission-webhook"),
             ("longhorn.io/conversion-webhook", "longhorn-conversion-webhook"),
             ("longhorn.io/recovery-backend", "longhorn-recovery-backend"),
