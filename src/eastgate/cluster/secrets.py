@@ -38,12 +38,12 @@ class Secret(Namespaced):
 
 
 def _secret_problems(root: Data) -> Iterator[Problem]:
-    """Yield what is wrong, by the names of entries: their values are not shown."""
+    """Yield what is wrong, by the names of entries: their values are not shown. One without a value is empty."""
     for key, value in mapping(root, "data").items():
-        if _decoded(value) is None and not _is_unknown(value):
+        if value is not None and _decoded(value) is None and not _is_unknown(value):
             yield _problem(f"`{key}` of the Secret is not base64", _BASE64)
     for key, value in mapping(root, "stringData").items():
-        if not isinstance(value, str):
+        if not isinstance(value, str | None):
             yield _problem(f"`{key}` of the Secret is not a string", "quote it")
 
 
@@ -82,11 +82,11 @@ def make_secret(
 ) -> Secret:
     """Return a Secret; `stringData` goes before `data`, as it does to the API server.
 
-    An entry whose value is encrypted or has yet to be filled in is left out: no credential is equal to it.
+    An entry whose value is empty, encrypted or has yet to be filled in is left out: no credential is equal to it.
     """
     pairs = ((key, _decoded(value)) for key, value in (data or {}).items())
     decoded = {key: value for key, value in pairs if value is not None}
-    written = {key: str(value) for key, value in (string_data or {}).items()}
+    written = {key: str(value) for key, value in (string_data or {}).items() if value is not None}
     encoded = {key: value.encode("utf-8", "surrogatepass") for key, value in written.items() if not _is_open(value)}
     return Secret(data=decoded | encoded, **fields)
 

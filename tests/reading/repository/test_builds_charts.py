@@ -105,6 +105,14 @@ def test_documents_of_one_template_have_their_own_lines(helm: str, here: Path) -
     assert by_name == {"web": f"{template}:10:13", "two": f"{template}:21:13"}
 
 
+def test_notes_and_tests_that_fail_stop_no_release(helm: str, here: Path) -> None:
+    hook = "apiVersion: v1\nkind: Pod\nmetadata: {annotations: {helm.sh/hook: test}}\n"
+    write(here, {**FILES, "web/templates/NOTES.txt": "{{ fail `image must be set` }}"})
+    write(here, {"web/templates/tests/connection.yaml": hook + "spec: {{ .Values.no.such.value }}\n"})
+    reading = built(ChartRender("web", "shop"), helm=helm)
+    assert (names(reading), left_out(reading)) == (["default/shop-own"], [])
+
+
 def test_hooks_and_tests_are_no_part_of_a_release(helm: str, here: Path) -> None:
     for hook in ("test", "pre-install"):
         pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: {hook}, annotations: {{helm.sh/hook: {hook}}}}}\n"

@@ -102,6 +102,8 @@ KNOWN = [
     selecting("flux-system", "app: notification-controller"),
     selecting("monitoring", "app.kubernetes.io/name: kube-state-metrics"),
     selecting("cert-manager", "app: webhook"),
+    selecting("argocd", "app.kubernetes.io/name: argocd-notifications-controller"),
+    selecting("longhorn-system", "longhorn.io/component: instance-manager"),
     istio("principals: [cluster.local/ns/istio-system/sa/istio-ingressgateway-service-account]"),
     istio("principals: [cluster.local/ns/istio-ingress/sa/istio-ingress]"),
     istio("principals: [cluster.local/ns/monitoring/sa/prometheus-k8s]"),

@@ -215,7 +215,9 @@ COMPONENTS: Final[tuple[SystemComponent, ...]] = (
     _of(
         "Argo CD is installed before what it applies",
         "argo argo-cd argo-events argo-rollouts argo-workflows argocd",
-        "argo-cd argo-rollouts argocd argocd-application-controller argocd-repo-server argocd-server",
+        "argo-cd argo-rollouts argocd argocd-application-controller argocd-applicationset-controller "
+        "argocd-commit-server argocd-dex-server argocd-notifications-controller argocd-redis argocd-redis-ha-haproxy "
+        "argocd-repo-server argocd-server",
         "argocd-application-controller argocd-repo-server argocd-server",
     ),
     _of(
@@ -224,6 +226,19 @@ COMPONENTS: Final[tuple[SystemComponent, ...]] = (
         "gatekeeper kyverno",
         "gatekeeper-admin",
         (("gatekeeper.sh/operation", "audit"), ("gatekeeper.sh/operation", "webhook"), ("gatekeeper.sh/system", "yes")),
+    ),
+    _of(
+        "the manager of Longhorn makes these pods, and labels its own",
+        "",
+        "longhorn-csi-plugin",
+        labels=(
+            *(("longhorn.io/component", name) for name in ("backing-image-data-source", "backing-image-manager")),
+            *(("longhorn.io/component", name) for name in ("instance-manager", "share-manager")),
+            ("longhorn.io/managed-by", "longhorn-manager"),
+            ("longhorn.io/admission-webhook", "longhorn-admission-webhook"),
+            ("longhorn.io/conversion-webhook", "longhorn-conversion-webhook"),
+            ("longhorn.io/recovery-backend", "longhorn-recovery-backend"),
+        ),
     ),
     _of(
         "the operator serves the whole cluster",

@@ -32,6 +32,7 @@ _SOURCE = regex(r"(?m)^# Source: (.+)$")
 _ASKS = regex(rb'APIVersions\.Has\s+\(?\s*"([\w./-]+)"')
 _MOST_ASKED = 50
 _TEMPLATES = "templates"
+_TEST_HOOK = regex(rb"""helm\.sh/hook["']?:\s*["']?test""")
 _VALUES = ".eastgate-values"
 _FLAGS = ("--skip-tests", "--no-hooks", "--include-crds")
 _FOLDERS = {
@@ -150,6 +151,9 @@ class Release:
         for path in outside:
             self._built.leave_out(f"`{printable(path)}`", path, "it leads out of what is read")
         self._dependencies.settle(self._root, list(self._values()))
+        for path, file in self._closure.files.items():
+            if _is_beside(path, file.content):
+                self._closure.replaced[path] = b""
         return True
 
     def _values(self) -> Iterator[Mapping[str, Plain]]:
@@ -211,6 +215,14 @@ class Release:
 def _is_extension(group: str) -> bool:
     """Return whether an API group is none of those that Kubernetes itself has."""
     return "." in group and (not group.endswith(".k8s.io") or group.startswith(("gateway.", "policy.networking.")))
+
+
+def _is_beside(path: str, content: bytes) -> bool:
+    """Return whether a template makes no object of a release, and may only fail: notes for people, and tests."""
+    folder, name = os.path.split(path)
+    if os.path.basename(folder) == _TEMPLATES:
+        return name == "NOTES.txt"
+    return folder.endswith(os.path.join(_TEMPLATES, "tests")) and _TEST_HOOK.search(content) is not None
 
 
 def _split(text: str) -> Iterator[_Rendered]:
