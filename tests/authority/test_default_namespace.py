@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eastgate.authority.reading import read_manifests
+from eastgate.cluster import Pod
 from eastgate.reading.repository import EntryKind, Environment, Files
 from eastgate.settings import Settings
 
@@ -17,4 +18,4 @@ def test_workloads_and_policies_are_in_the_namespace_of_their_part(tmp_path: Pat
     environment = Environment("prod", EntryKind.ARGO, str(tmp_path), str(tmp_path), (part,))
     manifests = read_manifests([environment], Settings())
     assert [str(policy.ref) for policy in manifests.policies] == ["NetworkPolicy/shop/p"]
-    assert [each.namespace for each in manifests.objects] == ["shop"]
+    assert [each.namespace for each in manifests.objects if isinstance(each, Pod)] == ["shop"]
