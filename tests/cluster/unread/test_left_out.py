@@ -46,6 +46,31 @@ PARTS = {
         "apiVersion: v1\nkind: LimitRange\nmetadata: {name: x, namespace: shop}\nspec: [\n",
         *(0, 0, 0),
     ),
+    "bad syntax in a list with a name": (
+        "apiVersion: v1\nkind: List\nmetadata: {name: x}\nitems:\n- apiVersion: networking.k8s.io/v1\n"
+        "  kind: NetworkPolicy\n  metadata: {name: x}\n  spec: [\n",
+        *(3, 3, 3),
+    ),
+    "bad syntax in what kubectl takes for a list": (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\nitems:\n- apiVersion: networking.k8s.io/v1\n"
+        "  kind: NetworkPolicy\n  metadata: {name: x}\n  spec: [\n",
+        *(3, 3, 3),
+    ),
+    "bad syntax in a template of OpenShift": (
+        "apiVersion: template.openshift.io/v1\nkind: Template\nmetadata: {name: x}\nobjects:\n"
+        "- apiVersion: networking.k8s.io/v1\n  kind: NetworkPolicy\n  metadata: {name: x}\n  spec: [\n",
+        *(3, 3, 3),
+    ),
+    "a policy with another expression of Flux": (policy("  podSelector: {matchLabels: {app: '${APP,,}'}}\n"), 0, 3, 0),
+    "a policy with a value that SOPS has encrypted": (
+        policy("  podSelector: {matchLabels: {app: 'ENC[AES256_GCM,data:eA==,type:str]'}}\nsops: {mac: x}\n"),
+        *(0, 3, 0),
+    ),
+    "a variable in a label by which policies select": (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: x, namespace: pay, labels: {version: '${TAG}'}}\n"
+        "spec: {containers: [{name: c, image: x}]}\n",
+        *(0, 3, 0),
+    ),
     "a pod with errors": ("apiVersion: v1\nkind: Pod\nmetadata: {name: x, namespace: pay, labels: {a: 1}}\n", 0, 3, 0),
     "a template": ("apiVersion: v1\nkind: {{ .Values.kind }}\nmetadata: {name: x}\n", 3, 3, 3),
     "a policy without a name": (

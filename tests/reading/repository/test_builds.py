@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from eastgate.authority.reading import read_manifests
 from eastgate.reading.manifests import Bounds, Plain
@@ -187,6 +189,11 @@ def test_what_has_nothing_that_decides_is_not_built(here: Path, monkeypatch: pyt
     manifests = read_manifests([environment(KustomizeBuild("."))])
     assert (manifests.unused, manifests.reporter.diagnostics) == (2, [])
     assert read_environment(environment(KustomizeBuild(".")), skim=True).unbuilt == []
+    template = (
+        f"apiVersion: v1\nkind: Template\nmetadata: {{name: t}}\nobjects: [{json.dumps(yaml.safe_load(POLICY))}]\n"
+    )
+    write(here, {"kustomization.yaml": "resources: [a.yaml, t.yaml]\n", "t.yaml": template})
+    assert len(read_environment(environment(KustomizeBuild(".")), skim=True).unbuilt) == 1
     patch = 'patches: [{target: {kind: Thing}, patch: \'[{"op": "replace", "path": "/kind", "value": "Pod"}]\'}]\n'
     for more in ("configMapGenerator: [{name: a}]\n", "transformers: [t.yaml]\n", patch):
         write(here, {"kustomization.yaml": f"resources: [a.yaml]\n{more}", "t.yaml": unused})

@@ -10,7 +10,7 @@ import pytest
 
 from eastgate.basics.diagnostics import Reporter
 from eastgate.reading.manifests import Bounds, Kustomized
-from eastgate.reading.repository import ChartRender, EntryKind, Files, RepositoryOptions, find_environments
+from eastgate.reading.repository import ChartRender, EntryKind, Environment, Files, RepositoryOptions, find_environments
 from tests.reading.repository.building import write
 from tests.reading.repository.trees import KUSTOMIZATION, application, flux, found, kustomization, named, policy
 
@@ -201,3 +201,67 @@ def test_three_thousand_files_take_about_a_second(here: Path) -> None:
     (environment,) = find_environments(["."], Bounds.of(["."]), Reporter(), RepositoryOptions())
     assert time.process_time() - start < 5
     assert len(environment.parts) == 750 * 2
+
+
+def _files(environments: list[Environment]) -> set[str]:
+    return {path for each in environments for part in each.parts if isinstance(part, Files) for path in part.paths}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{kind: NetworkPolicy, apiVersion: networking.k8s.io/v1, metadata: {name: x}}",
+        '"\\x61piVersion": networking.k8s.io/v1\nkind: NetworkPolicy\n',
+        "? apiVersion\n: networking.k8s.io/v1\n? kind\n: NetworkPolicy\n",
+    ],
+)
+def test_a_document_that_is_written_unusually_is_found_behind_one_of_a_tool(here: Path, text: str) -> None:
+    files = {"m/a.yaml": f"apiVersion: skaffold/v4beta1\nkind: Config\n---\n{text}\n", "m/web.yaml": policy("web")}
+    assert _files(found(here, files)) == {"m/a.yaml", "m/web.yaml"}
+
+
+def test_a_file_in_utf_16_is_not_passed_over(here: Path) -> None:
+    write(here, {"web.yaml": policy("web")})
+    (here / "wide.yaml").write_bytes(policy("wide").encode("utf-16"))
+    assert _files(found(here, {})) == {"web.yaml", "wide.yaml"}
+
+
+@pytest.mark.parametrize("holder", ["Chart.yaml", "kustomization.yaml"])
+def test_a_link_takes_no_folder_away_from_its_place(here: Path, holder: str) -> None:
+    content = {"Chart.yaml": f"{_CHART.format('a')}type: library\n", "kustomization.yaml": kustomization("w.yaml")}
+    write(here, {f"a/{holder}": content[holder], "a/w.yaml": policy("w"), "policies/p.yaml": policy("p")})
+    (here / "a/templates").symlink_to("../policies")
+    assert _files(found(here, {})) >= {"policies/p.yaml"}
+
+
+def test_folders_that_are_too_deep_are_reported(here: Path) -> None:
+    deep = "/".join(["d"] * 70)
+    write(here, {"web.yaml": policy("web"), f"{deep}/p.yaml": policy("p")})
+    reporter = Reporter()
+    find_environments(["."], Bounds.of(["."]), reporter, RepositoryOptions())
+    assert ["too many folders" in error.message for error in reporter.errors] == [True]
+
+
+def test_of_charts_in_a_circle_one_is_deployed(here: Path) -> None:
+    needs = "dependencies: [{{name: {0}, version: 1.0.0, repository: 'file://../{0}'}}]\n"
+    files = {
+        "a/Chart.yaml": _CHART.format("a") + needs.format("b"),
+        "b/Chart.yaml": _CHART.format("b") + needs.format("a"),
+    }
+    assert _kinds(here, files) == {"a": EntryKind.CHART}
+
+
+def test_a_chart_of_a_component_that_nobody_uses_is_deployed(here: Path) -> None:
+    component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nhelmGlobals: {chartHome: ..}\n"
+    files = {"a/Chart.yaml": _CHART.format("a"), "k/kustomization.yaml": f"{component}helmCharts: [{{name: a}}]\n"}
+    assert _kinds(here, files) == {"a": EntryKind.CHART}
+
+
+def test_the_file_of_a_tool_that_leads_out_is_not_read(here: Path) -> None:
+    write(here.parent, {"outside.yaml": kustomization("../m")})
+    write(here, {"m/kustomization.yaml": kustomization("p.yaml"), "m/p.yaml": policy("p"), "k/web.yaml": policy("web")})
+    (here / "k/kustomization.yaml").symlink_to("../../outside.yaml")
+    reporter = Reporter()
+    environments = find_environments(["."], Bounds.of(["."]), reporter, RepositoryOptions())
+    assert {each.name: each.kind for each in environments} == {"m": EntryKind.KUSTOMIZATION, "k": EntryKind.FOLDER}
+    assert len(reporter.errors) == 1

@@ -68,6 +68,18 @@ def test_a_source_of_variables_that_is_not_here_leaves_all_names_open(here: Path
     assert environment.parts == (KustomizeBuild("app", substitute=True, hidden=None, resources=("app/policy.yaml",)),)
 
 
+def test_no_cluster_has_the_variables_of_another_one(here: Path) -> None:
+    files = {
+        "app/kustomization.yaml": kustomization("policy.yaml"),
+        "app/policy.yaml": policy("p"),
+        "clusters/eu/app.yaml": flux("app", "./app", _FROM),
+        "clusters/eu/settings.yaml": f"{_SETTINGS}  DOMAIN: eu.example\n",
+        "clusters/us/app.yaml": flux("app", "./app", _FROM),
+    }
+    (build,) = [part for part in named(found(here, files))["us"].parts if isinstance(part, KustomizeBuild)]
+    assert (build.variables, build.hidden) == ({}, None)
+
+
 def test_a_config_map_may_be_generated(here: Path) -> None:
     generator = (
         "configMapGenerator:\n- name: settings\n  namespace: flux-system\n  envs: [a.env]\n  files: [F=f.txt]\n"

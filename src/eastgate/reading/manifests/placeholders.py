@@ -12,12 +12,16 @@ from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.node import Node, Plain
 
 _WORD = r"[A-Za-z_][\w.-]*"
-_VARIABLES = rf"\$\{{\{{?[ ]*{_WORD}[ ]*(?::?[-=?+][^{{}}]*)?\}}?\}}|\{{\{{[^{{}}]*\}}\}}"
+_VARIABLES = (
+    rf"\$\{{\{{?[ ]*{_WORD}[ ]*(?::?[-=?+][^{{}}]*)?\}}?\}}|\{{\{{[^{{}}]*\}}\}}"
+    r"|\$\{(?:#\w+|\w+(?:[:=^,/#%][^}\n]*)?)\}"  # the other expressions of Flux: ${NAME,,}, ${NAME:0:3}, ${#NAME}
+)
 _VARIABLE = regex(_VARIABLES)  # ${NAME}, ${NAME:=default}, ${{NAME}}, {{ .Values.name }}
 _SURE = regex(
     _VARIABLES + r"|(?<![?P])<(?:[A-Z][A-Z0-9_ -]+|(?i:your|my|insert|enter|the|some)[-_ ][\w .-]{1,60}"
     r"|(?:app|domain|host|hostname|name|namespace|project|service|tenant)(?:[-_ ]\w+)?"
     r"|\w+[-_ ](?:name|namespace|domain))>"
+    r"|ENC\[AES256_GCM,"  # what SOPS has encrypted
     r"|(?<![\w-])(?i:replace[-_ ]?me|change[-_ ]?me|fill[-_ ]?me(?:[-_ ]?in)?)(?![\w-])"
 )
 _ENDS = "NAMESPACE|NAME|HOST|HOSTNAME|DOMAIN|IP|CIDR|PORT|URL|ADDRESS|ACCOUNT|PROJECT|CLUSTER|REGION|TAG|VERSION|HERE"
@@ -25,7 +29,21 @@ _LIKELY = regex(
     r"(?<=[a-z]-)[A-Z]{4,}(?![\w-])|%\[\d+\][dsv]|\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|%[A-Z_]+%|@[A-Z_]+@|__[A-Za-z_]+__"
     rf"|(?<![\w-])(?:[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-](?:{_ENDS})|(?i:your)[-_][\w-]+|TODO|FIXME|TBD|X{{3,}})(?![\w-])"
 )
-_SIGNS = ("${", "{{", "<", "REPLACE", "replace", "Replace", "CHANGE", "change", "Change", "FILL", "fill", "Fill")
+_SIGNS = (
+    "${",
+    "{{",
+    "ENC[",
+    "<",
+    "REPLACE",
+    "replace",
+    "Replace",
+    "CHANGE",
+    "change",
+    "Change",
+    "FILL",
+    "fill",
+    "Fill",
+)
 _DESCRIBING = (
     "version",
     "chart",
@@ -61,7 +79,7 @@ def placeholder_in_wrong(text: str) -> str | None:
 
 def is_describing(label: str) -> bool:
     """Return whether a label of this key says which build a pod is of, which no policy is about."""
-    return label.lower().endswith(_DESCRIBING)
+    return label.lower().endswith(_DESCRIBING) and label != "version"  # by which policies select, too
 
 
 def strings_of(node: Node) -> Iterator[Node]:

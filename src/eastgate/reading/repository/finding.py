@@ -7,7 +7,7 @@ is built, no program runs, and nothing is fetched.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.records import dataclass
@@ -139,9 +139,9 @@ def _kustomizations(tree: Tree, used: _Used) -> Iterator[_Entry]:
 
 def _charts(tree: Tree, used: _Used) -> Iterator[_Entry]:
     """Yield the charts that nothing else renders, and that are no dependency of another one."""
-    inflated = {path for folder in tree.root.walk() for path in _inflated(folder)}
+    inflated = {path for folder in tree.root.walk() if folder.real in used.folders for path in _inflated(folder)}
     charts = [folder for folder in tree.root.walk() if folder.is_chart]
-    dependencies = {path for chart in charts for path in _local_dependencies(chart)}
+    dependencies = _dependencies({chart.real: set(_local_dependencies(chart)) for chart in charts})
     dependencies |= {place for each in tree.declarations if is_release(each) for place in local_charts(tree, each)}
     for folder in charts:
         if folder.real in used.folders | inflated | dependencies:
@@ -165,6 +165,23 @@ def _inflated(folder: Folder) -> Iterator[str]:
         name = text_of(mapping(entry).get("name"))
         if name and "\0" not in name + home:
             yield os.path.realpath(os.path.join(folder.path, home, name))
+
+
+def _dependencies(needed: Mapping[str, set[str]]) -> set[str]:
+    """Return the charts that others need. The first one of a circle is none."""
+    found = {path for paths in needed.values() for path in paths}
+    reached: set[str] = set()
+    for first in sorted(needed, key=lambda path: (path in found, path)):
+        if first in reached:
+            continue
+        found.discard(first)
+        waiting = [first]
+        while waiting:
+            current = waiting.pop()
+            if current not in reached:
+                reached.add(current)
+                waiting += needed.get(current, ())
+    return found
 
 
 def _local_dependencies(chart: Folder) -> Iterator[str]:

@@ -7,7 +7,7 @@ is reached through it are one environment. Roots that stand in the folders of on
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from eastgate.basics.records import dataclass
@@ -27,6 +27,7 @@ _OPERATOR = "fluxcd.controlplane.io"
 _OVERLAY = ("patches", "patchesStrategicMerge", "patchesJson6902", "components", "images", "namePrefix", "nameSuffix")
 _MOST_FOLLOWED = 5000  # Kustomizations of one environment
 _CLUSTERS = "clusters"
+_DATA = ("ConfigMap", "Secret")
 _OWN_FOLDERS = ("flux-system", "flux", "gotk")
 
 
@@ -52,7 +53,14 @@ def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
         above = next((other for other in groups if other != folder and _is_below(folder, other)), None)
         if above is not None and _cluster_name(tree, folder) is None:
             groups[above] += groups.pop(folder)
-    return [_cluster(tree, sources, folder, roots, held) for folder, roots in groups.items()]
+    known = {folder: _walked(tree, sources, folder, roots, held, finder(tree)).seen for folder, roots in groups.items()}
+    clusters: list[FluxCluster] = []
+    for folder, roots in groups.items():
+        others = {_key(each) for other, seen in known.items() if other != folder for each in seen}
+        others |= {_key(each) for each in tree.declarations if _is_of_other(tree, each, folder)}
+        walk = _walked(tree, sources, folder, roots, held, finder(tree, known[folder], others))
+        clusters.append(FluxCluster(folder, roots[0].path, walk.draft))
+    return clusters
 
 
 def is_flux(declaration: Declaration) -> bool:
@@ -127,17 +135,22 @@ def _is_below(folder: str, other: str) -> bool:
     return not os.path.relpath(folder, other).startswith(os.pardir)
 
 
-def _cluster(tree: Tree, sources: RepositorySource, folder: str, roots: list[Declaration], held: _Held) -> FluxCluster:
+def _is_of_other(tree: Tree, declaration: Declaration, folder: str) -> bool:
+    """Return whether a declaration stands in the folder of another cluster."""
+    named = _cluster_name(tree, os.path.dirname(declaration.path) or os.curdir)
+    return named is not None and named != folder
+
+
+def _walked(
+    tree: Tree, sources: RepositorySource, folder: str, roots: list[Declaration], held: _Held, find: Find
+) -> _ClusterWalk:
     """Follow the roots of a cluster. The first time finds the ConfigMaps that the second time takes variables from."""
-    known: list[Declaration] = []
-    for _ in range(2):
-        walk = _ClusterWalk(tree, sources, finder(tree, known))
-        if not any(_key(root) in held.holds[_key(root)] for root in roots):
-            walk.take_folder(folder)
-        for root in roots:
-            walk.follow_root(root, is_own=_key(root) in held.holds[_key(root)])
-        known = walk.seen
-    return FluxCluster(folder, roots[0].path, walk.draft)
+    walk = _ClusterWalk(tree, sources, find)
+    if not any(_key(root) in held.holds[_key(root)] for root in roots):
+        walk.take_folder(folder)
+    for root in roots:
+        walk.follow_root(root, is_own=_key(root) in held.holds[_key(root)])
+    return walk
 
 
 class _ClusterWalk:
@@ -284,15 +297,22 @@ def variables_of(kustomization: Declaration, find: Find) -> FluxVariables:
     return FluxVariables(values, tuple(sorted(hidden)) if is_complete else None, True)
 
 
-def finder(tree: Tree, near: Iterable[Declaration] = ()) -> Find:
-    """Return what finds a declaration: among those of an environment, or else the only one of the repository."""
+def finder(tree: Tree, near: Iterable[Declaration] = (), elsewhere: Collection[tuple[str, int]] = ()) -> Find:
+    """Return what finds a declaration: among those of an environment, or else the only one of the repository.
+
+    What other clusters have is `elsewhere`: a ConfigMap of one says nothing of what another one has.
+    """
     indices = (indexed(near), tree.index)
 
     def find(kind: str, namespace: str, name: str) -> Declaration | None:
         for index in indices:
             several = index.get((kind, name), [])
+            if kind in _DATA and index is not indices[0]:
+                several = [each for each in several if _key(each) not in elsewhere]
             same = [each for each in several if each.namespace == namespace]
-            chosen = same or [each for each in several if not each.namespace or not namespace] or several
+            chosen = same or [each for each in several if not each.namespace or not namespace]
+            if not chosen and (kind not in _DATA or index is indices[0]):
+                chosen = several
             if chosen and (index is indices[0] or all(each.data == chosen[0].data for each in chosen)):
                 return chosen[-1]
         return None

@@ -18,6 +18,7 @@ from eastgate.reading.manifests.kustomizations import FILES, GROUP, PARTS, REMOT
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.objects import Matters
 from eastgate.reading.manifests.rendering import ProgramOutput
+from eastgate.reading.manifests.templates import is_template
 from eastgate.reading.repository.charts import InflatedChart, inflate
 from eastgate.reading.repository.closure import BuildFiles, TooMuchError
 from eastgate.reading.repository.generators import without_missing_sources
@@ -162,7 +163,7 @@ class _Build:
         count = len(generated)
         for name, file in self.taken:
             types = file.types if name in _RESOURCES else None
-            if types is None or any(takes(*type_) for type_ in types):
+            if types is None or any(takes(*type_) or is_template(*type_) for type_ in types):
                 return None
             count += len(types)
         return count

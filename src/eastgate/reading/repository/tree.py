@@ -7,6 +7,7 @@ into no hidden folder. Folders of the same repository that a path leads to are w
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -40,8 +41,11 @@ _MOST_FILES = 200_000
 
 _MAYBE = regex(rb"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")  # as `may_be_manifest` of heads
 _API_VERSION = regex(rb"""(?m)^[\s\-{,"']*apiVersion["']?\s*:\s*["']?([^\s"',}#]*)""")
+_NAMES = regex(rb"""apiVersion|\\[ux]""")
 _KIND = regex(rb"""\bkind["']?\s*:""")
-_WORKLOADS = regex(rb"""(?m)^["']?kind["']?\s*:\s*["']?(?:\w*Rollout|\w*Workflow|Sensor|EventSource)\b""")  # Argo's
+_WORKLOADS = regex(
+    rb"""(?m)^[\s\-{,"']*kind["']?\s*:\s*["']?(?:\w*Rollout|\w*Workflow|Sensor|EventSource)\b"""
+)  # Argo's
 _DECLARES = regex(
     rb"""fluxcd\.(?:io|controlplane\.io)/|argoproj\.io/|fluxcd\.io|kind["']?:\s*["']?(?:ConfigMap|Secret)\b"""
 )
@@ -167,21 +171,28 @@ class _Walked:
 
 
 class _FolderWalk:
-    """A walk from one folder."""
+    """A walk from one folder. Links to folders come last, so that what has a place of its own is found there."""
 
     def __init__(self, store: _Walked, bounds: Bounds, reporter: Reporter) -> None:
         self._store = store
         self._bounds = bounds
         self._reporter = reporter
+        self._links: list[tuple[str, str, Folder, Exclusion, int]] = []
 
     def start(self, path: str) -> Folder:
         """Walk a folder."""
         exclusion = Exclusion().below(path, self._bounds.exclude, "--exclude", self._reporter)
-        return self._walk(path, _real(path), None, exclusion)
+        folder = self._walk(path, _real(path), None, exclusion)
+        while self._links:
+            self._add_folder(*self._links.pop(0))
+        return folder
 
     def _walk(self, path: str, real: str, parent: Folder | None, exclusion: Exclusion, depth: int = 0) -> Folder:
         folder = Folder(path, real, parent)
-        if real in self._store.folders or depth > _MOST_DEPTH:  # by another name, or a circle of links
+        if real in self._store.folders:  # by another name, or a circle of links
+            return folder
+        if depth > _MOST_DEPTH:
+            report_unreadable(self._reporter, path, OSError(errno.ELOOP, "too many folders inside each other"))
             return folder
         self._store.folders[real] = self._store.names[path] = folder
         try:
@@ -192,7 +203,7 @@ class _FolderWalk:
         names = {entry.name for entry in found}
         if IGNORE_FILE in names:
             exclusion = exclusion.within(path, self._reporter)
-        _look(folder, names, exclusion)
+        _look(folder, names, exclusion, self._bounds)
         for entry in found:
             if entry.name.startswith("."):
                 continue
@@ -204,9 +215,15 @@ class _FolderWalk:
             if not is_folder:
                 self._add_file(folder, name, inside)
                 continue
-            inner = self._walk(name, inside, folder, exclusion, depth + 1)
-            folder.folders += [inner] if self._store.folders.get(inside) is inner else []
+            if entry.is_symlink():
+                self._links.append((name, inside, folder, exclusion, depth + 1))
+            else:
+                self._add_folder(name, inside, folder, exclusion, depth + 1)
         return folder
+
+    def _add_folder(self, path: str, real: str, parent: Folder, exclusion: Exclusion, depth: int) -> None:
+        inner = self._walk(path, real, parent, exclusion, depth)
+        parent.folders += [inner] if self._store.folders.get(real) is inner else []
 
     def _is_folder(self, entry: os.DirEntry[str], path: str, exclusion: Exclusion) -> bool | None:
         """Return whether an entry is a folder or a file to look at; None if it is neither."""
@@ -242,7 +259,7 @@ def _path(folder: str, name: str) -> str:
     return name if folder == os.curdir else os.path.join(folder, name)
 
 
-def _look(folder: Folder, names: set[str], exclusion: Exclusion) -> None:
+def _look(folder: Folder, names: set[str], exclusion: Exclusion, bounds: Bounds) -> None:
     """Note what tools a folder has files of."""
     parent = folder.parent
     folder.is_templates = parent is not None and (
@@ -251,7 +268,7 @@ def _look(folder: Folder, names: set[str], exclusion: Exclusion) -> None:
 
     def content(name: str | None) -> Plain | None:
         path = os.path.join(folder.path, name) if name in names else ""
-        if not path or exclusion.holds(path, is_folder=False):
+        if not path or exclusion.holds(path, is_folder=False) or not bounds.hold(path):
             return None
         raw = _content(path)
         values = parsed(path, _decoded(raw)) if raw is not None else []
@@ -270,13 +287,17 @@ def _file(path: str, real: str) -> ManifestFile:
     content = _content(path)
     if content is None:
         return ManifestFile(path, real, True, True)  # whoever reads it says why it cannot be read
+    if b"\0" in content:  # UTF-16, in which nothing is found: whoever reads it says so
+        return ManifestFile(path, real, True, _MAYBE.search(content.replace(b"\0", b"")) is not None)
     if _MAYBE.search(content) is None:
         return ManifestFile(path, real)
     groups = [group.decode("utf-8", "replace") for group in _API_VERSION.findall(content)]
     others = [group for group in groups if not _NO_OBJECTS.fullmatch(group)]
     if _WORKLOADS.search(content) is None:
         others = [group for group in others if not group.startswith("argoproj.io/")]
-    file = ManifestFile(path, real, bool(others) or not groups, bool(others) and _KIND.search(content) is not None)
+    is_unsure = not others and len(_NAMES.findall(content)) > len(groups)  # some are not where they are looked for
+    has_kind = _KIND.search(content) is not None
+    file = ManifestFile(path, real, bool(others) or is_unsure or not groups, bool(others) and has_kind)
     if _DECLARES.search(content) is not None:
         file.chunks = list(declaring(path, _decoded(content)))
     return file
