@@ -72,6 +72,15 @@ def test_one_answer_for_all_environments_needs_no_heading(repo: Cli) -> None:
     assert result.stdout.startswith("ALLOW in dev, prod, staging\n\nALLOW  ")
 
 
+def test_policies_by_themselves_are_about_what_runs_elsewhere(repo: Cli) -> None:
+    _write("repo/prod", _CLOSED)
+    Path("repo/prod/1.yaml").unlink()
+    Path("repo/staging/1.yaml").unlink()
+    result = repo("check", "-f", "repo", *_ASK)
+    assert result.exit_code == 3
+    assert result.stdout.splitlines()[0] == "ALLOW in dev, staging; not decided in prod"
+
+
 def test_an_environment_without_the_destination_is_named_and_no_error(repo: Cli) -> None:
     _write("repo/dev", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
     result = repo("check", "-f", "repo", *_ASK)
