@@ -220,6 +220,16 @@ def test_a_document_that_is_written_unusually_is_found_behind_one_of_a_tool(here
     assert _files(found(here, files)) == {"m/a.yaml", "m/web.yaml"}
 
 
+def test_a_policy_of_our_own_group_is_found(here: Path) -> None:
+    own = "apiVersion: eastgate.dev/v1alpha1\nkind: {}\nmetadata: {{name: x}}\n"
+    files = {
+        "a.yaml": own.format("ClusterAuthorizationPolicy"),
+        "b.yaml": own.format("Invariant"),
+        "w.yaml": policy("w"),
+    }
+    assert _files(found(here, files)) == {"a.yaml", "w.yaml"}
+
+
 def test_a_file_in_utf_16_is_not_passed_over(here: Path) -> None:
     write(here, {"web.yaml": policy("web")})
     (here / "wide.yaml").write_bytes(policy("wide").encode("utf-16"))

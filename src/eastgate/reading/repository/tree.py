@@ -49,6 +49,7 @@ _WORKLOADS = regex(
 _DECLARES = regex(
     rb"""fluxcd\.(?:io|controlplane\.io)/|argoproj\.io/|fluxcd\.io|kind["']?:\s*["']?(?:ConfigMap|Secret)\b"""
 )
+_OWN_POLICY = regex(rb"ClusterAuthorizationPolicy|\\[ux]")  # all else of its group is for a file, or decides nothing
 # API groups of files that no API server is given. What has only such files deploys nothing by itself.
 _NO_OBJECTS = regex(
     r"(?:kustomize\.config\.k8s\.io|skaffold|kind\.x-k8s\.io|k3d\.io|zarf\.dev|uds\.dev|backstage\.io|eastgate\.dev"
@@ -293,6 +294,8 @@ def _file(path: str, real: str) -> ManifestFile:
         return ManifestFile(path, real)
     groups = [group.decode("utf-8", "replace") for group in _API_VERSION.findall(content)]
     others = [group for group in groups if not _NO_OBJECTS.fullmatch(group)]
+    if _OWN_POLICY.search(content) is not None:
+        others += [group for group in groups if group.startswith("eastgate.dev/")]
     if _WORKLOADS.search(content) is None:
         others = [group for group in others if not group.startswith("argoproj.io/")]
     is_unsure = not others and len(_NAMES.findall(content)) > len(groups)  # some are not where they are looked for
