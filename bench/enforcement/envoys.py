@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from eastgate.envoy.config.typed import Plain
-from eastgate.local.machine import envoy
+from eastgate.local.machine import launch
 from eastgate.local.machine.envoy import find_envoy
 
 __all__ = ["OTHERS", "UNDER_TEST", "Envoy", "on_cores", "until"]
@@ -36,7 +36,7 @@ class Envoy:
     """One process. Its access log is written, and thrown away."""
 
     def __init__(self, bootstrap: Plain, node: str, log: Path, cores: frozenset[int] = frozenset(_CORES)) -> None:
-        command = [sys.executable, "-I", "-S", envoy.__file__, str(os.getpid()), str(find_envoy()), *_FLAGS]
+        command = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), str(find_envoy()), *_FLAGS]
         self._log = log
         with on_cores(cores), log.open("wb") as said:
             self._process = subprocess.Popen(

@@ -80,9 +80,9 @@ class ApiServer(Processes):
         return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120)
 
     def apply(self, *manifests: Object) -> str:
-        """Apply manifests on the side of the server, whoever wrote them before: tests share a server."""
+        """Apply manifests on the side of the server."""
         listed = {"apiVersion": "v1", "kind": "List", "items": manifests}
-        return self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(listed))
+        return self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(listed))
 
     def get(self, *arguments: str) -> Any:
         """Return what `kubectl get` shows as JSON."""

@@ -54,24 +54,24 @@ def webhooks() -> Iterator[RunningWebhooks]:
 
 
 @pytest.fixture(scope="module")
-def server(api_server: ApiServer, webhooks: RunningWebhooks) -> Iterator[ApiServer]:
+def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server of this module: other tests would notice its webhooks, and the definitions that lead to them."""
+    with ApiServer(tmp_path_factory.mktemp("api-server")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def server(api_server: ApiServer, webhooks: RunningWebhooks) -> ApiServer:
     made = definitions(webhooks.webhook)
     configurations = [validating_configuration(webhooks.webhook), without_injection(webhooks.webhook)]
     homes = {sample.manifest["metadata"].get("namespace") for sample in samples() if not sample.errors}
     namespaces = sorted({NAMESPACE, *filter(None, homes)} - {"default"})
     api_server.apply(*({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces))
-    try:
-        api_server.apply(*made)
-        api_server.apply(*configurations)
-        wait_until(lambda: post(api_server, broken("canary"), dry=True)[0] == 422)
-        wait_until(lambda: api_server.request("GET", path_of(OLD))[0] == 200)
-        yield api_server
-    finally:
-        for kind in CONFIGURATIONS:
-            api_server.try_kubectl("delete", kind, "eastgate")
-        api_server.try_kubectl("delete", PLURAL + f".{GROUP}", "--all", "-n", NAMESPACE)
-        api_server.try_kubectl("delete", "crd", *(each["metadata"]["name"] for each in made))
-        api_server.try_kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+    api_server.apply(*made)
+    api_server.apply(*configurations)
+    wait_until(lambda: post(api_server, broken("canary"), dry=True)[0] == 422)
+    wait_until(lambda: api_server.request("GET", path_of(OLD))[0] == 200)
+    return api_server
 
 
 CONFIGURATIONS = ("validatingwebhookconfiguration", "mutatingwebhookconfiguration")

@@ -76,7 +76,7 @@ def _described(effective: Effective) -> EffectivePolicy:
 
 def _ask(effective: Effective, scene: Scene) -> Ask:
     from eastgate.dialects.kuadrant.authorino.authorizer import services_of  # only with an AuthPolicy
-    from eastgate.dialects.kuadrant.policies.effective import EffectiveAuthorizer
+    from eastgate.dialects.kuadrant.policies.authorizer import EffectiveAuthorizer
     from eastgate.dialects.kuadrant.schemes import scheme_from
 
     settings = scene.settings.section(KuadrantSettings)
