@@ -41,4 +41,6 @@ def test_each_command_answers_at_the_root(layout: Path, command: str, monkeypatc
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     assert "Traceback" not in done.output
     assert done.output.strip()
-    assert done.exit_code in ((0, 1, 2, 3) if layout.name in UNREADABLE or command == "lint" else (0, 1, 3)), done.output
+    assert done.exit_code in ((0, 1, 2, 3) if layout.name in UNREADABLE or command == "lint" else (0, 1, 3)), (
+        done.output
+    )
