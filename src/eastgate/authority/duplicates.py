@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from typing import TypeAlias, cast
 
@@ -17,7 +18,6 @@ from eastgate.reading.manifests.document import content_of
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_MESHES = ("istio.io", "linkerd.io", "eastgate.dev", "kuadrant.io")
 _MOST_PATHS = 100  # differing fields that are tried
 _MOST_NAMED = 2
 
@@ -92,7 +92,13 @@ def of_meshes(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_of_mesh(key: str) -> bool:
-    return key.partition("/")[0].endswith(_MESHES)
+    return key.partition("/")[0].endswith(_domains())
+
+
+@cache
+def _domains() -> tuple[str, ...]:
+    """Return the domains of all policy APIs, whose annotations may decide."""
+    return tuple({".".join(kind.group.split(".")[-2:]) for dialect in dialects.DIALECTS for kind in dialect.kinds})
 
 
 def _policy(document: Document) -> Plain:

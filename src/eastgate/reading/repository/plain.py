@@ -61,13 +61,13 @@ def same_text(first: str, second: str) -> bool:  # noqa: ARG001 - the signature 
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _ObjectText:
     """What is written about an object, and a digest of it without comments and empty lines."""
 
     digest: bytes
     text: str
 
-    def clashes(self, other: _Written, alike: Alike) -> bool:
+    def clashes(self, other: _ObjectText, alike: Alike) -> bool:
         return self.digest != other.digest and not alike(self.text, other.text)
 
 
@@ -77,7 +77,7 @@ class PlainFolder:
 
     folder: str
     files: list[ManifestFile]
-    objects: dict[_Object, _Written] | None = None
+    objects: dict[_Object, _ObjectText] | None = None
     """What the files write about each object; read when folders are compared."""
 
     def clashes(self, other: PlainFolder, alike: Alike) -> bool:
@@ -86,7 +86,7 @@ class PlainFolder:
         small, large = (mine, its) if len(mine) < len(its) else (its, mine)
         return any(identity in large and large[identity].clashes(one, alike) for identity, one in small.items())
 
-    def defined(self) -> dict[_Object, _Written]:
+    def defined(self) -> dict[_Object, _ObjectText]:
         """Return what is written about each object."""
         if self.objects is None:
             self.objects = {identity: written for file in self.files for identity, written in _objects(file.path)}
@@ -126,7 +126,7 @@ def _groups(folder: Folder, used_files: Collection[str], alike: Alike) -> list[P
 
 
 def _any_clash(groups: list[PlainFolder], alike: Alike) -> bool:
-    seen: dict[_Object, _Written] = {}
+    seen: dict[_Object, _ObjectText] = {}
     for group in groups:
         for identity, written in group.defined().items():
             if seen.setdefault(identity, written).clashes(written, alike):
@@ -154,7 +154,7 @@ def _may_hold(folder: Folder) -> bool:
     return folder.chart is None or folder.parent is None
 
 
-def _objects(path: str) -> Iterator[tuple[_Object, _Written]]:
+def _objects(path: str) -> Iterator[tuple[_Object, _ObjectText]]:
     """Yield what the documents of a file define, as far as their text tells."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -175,4 +175,4 @@ def _objects(path: str) -> Iterator[tuple[_Object, _Written]]:
             namespace = fields["namespace"][1] if "namespace" in fields else ""
             lines = "\n".join(line.rstrip() for line in chunk.splitlines() if line.strip(" -") and line[:1] != "#")
             digest = blake2b(lines.encode(), digest_size=16).digest()
-            yield (head["kind"], namespace, fields["name"][1]), _Written(digest, chunk)
+            yield (head["kind"], namespace, fields["name"][1]), _ObjectText(digest, chunk)
