@@ -81,6 +81,15 @@ def test_policies_by_themselves_are_about_what_runs_elsewhere(repo: Cli) -> None
     assert result.stdout.splitlines()[0] == "ALLOW in dev, staging; not decided in prod"
 
 
+def test_policies_beside_something_else_may_be_about_what_runs_elsewhere_too(repo: Cli) -> None:
+    _write("repo/prod", _CLOSED)
+    metadata, spec = "{name: other, namespace: other}", "{containers: [{name: c, image: c}]}"
+    Path("repo/prod/1.yaml").write_text(f"apiVersion: v1\nkind: Pod\nmetadata: {metadata}\nspec: {spec}\n")
+    result = repo("check", "-f", "repo", *_ASK)
+    assert result.exit_code == 3
+    assert result.stdout.splitlines()[0].endswith("not decided in prod")
+
+
 def test_an_environment_without_the_destination_is_named_and_no_error(repo: Cli) -> None:
     _write("repo/dev", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
     result = repo("check", "-f", "repo", *_ASK)

@@ -30,14 +30,16 @@ def status_of(decision: Decision, handling: Handling) -> int:
 
 def note_absence(error: QuestionError, sources: Sources, authority: Authority) -> None:
     """Note that the environment does not have an end of the question, if that is why it cannot be decided."""
-    if error.diagnostic.code is NOT_DECLARED and is_whole(sources, authority) and not _has_only_policies(authority):
+    if error.diagnostic.code is NOT_DECLARED and is_whole(sources, authority) and not _is_about_others(authority):
         say_absent()
 
 
-def _has_only_policies(authority: Authority) -> bool:
-    """Return whether there are policies and nothing that runs: what they are about is then in another environment."""
-    has_policies = bool(authority.policies or authority.unread_objects.objects)
-    return has_policies and not authority.world.workloads
+def _is_about_others(authority: Authority) -> bool:
+    """Return whether policies here may be about what runs in another environment, as they select nothing here."""
+    policies, world = authority.policies, authority.world
+    if not world.workloads:
+        return bool(policies or authority.unread_objects.objects)
+    return any(not any(world.select(target) for target in policy.targets) for policy in policies if policy.targets)
 
 
 def is_whole(sources: Sources, authority: Authority) -> bool:

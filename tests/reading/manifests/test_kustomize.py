@@ -197,7 +197,7 @@ def test_a_base_outside_of_the_repository_is_not_read(here: Path) -> None:
             "fails: a.yaml:1:2 at <.x>: no x",
         ),
         (
-            "sys.stderr.write('E1119 16:10:54.42   23 run.go:72] \"command failed\" err=<\\n\\tno such\\n"
+            'sys.stderr.write(\'E1119 16:10:54.42   23 run.go:72] "command failed" err=<\\n\\tno such\\n'
             "\\tthing\\n >\\n'); sys.exit(1)",
             "fails: no such thing",
         ),
