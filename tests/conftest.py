@@ -37,6 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["EASTGATE_CACHE"] = "off"  # what one test has built, another is to build
     quick.watch()
     config.pluginmanager.register(order)
     config.pluginmanager.register(missing)

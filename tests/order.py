@@ -26,6 +26,9 @@ BUILT = (
     "tests/deploy/",
     "tests/envoy/grpc/test_h2spec.py",
     "tests/reading/manifests/test_kustomize.py",
+    "tests/reading/repository/test_builds.py",
+    "tests/reading/repository/test_builds_charts.py",
+    "tests/reading/repository/test_builds_hostile.py",
 )
 """Files that need a program or a module of Go, and no API server: such tests have a marker."""
 

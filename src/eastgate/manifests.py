@@ -8,6 +8,7 @@ from eastgate.dialects import Policy
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.reading.jwt import DiscoveredKeys, Keys, KeySource, KnownKeys
 from eastgate.reading.manifests import Bounds, Document
+from eastgate.reading.repository import LeftOut
 
 __all__ = [
     "Bounds",
@@ -20,6 +21,7 @@ __all__ = [
     "KeySource",
     "Keys",
     "KnownKeys",
+    "LeftOut",
     "Manifests",
     "Policy",
     "RejectedPolicy",

@@ -111,7 +111,7 @@ def worlds_in(path: Path) -> list[World]:
     for table in read_tables([path], Settings())[0]:
         written = table.objects.plain() if table.objects is not None else []
         assert isinstance(written, list)
-        objects = [*written, *(document for file in table.manifests for document in _documents(file))]
+        objects = [*written, *(document for file in table.manifests for document in _documents(Path(file)))]
         questions = tuple(case.question for case in (*table.cases[:2], *table.cases[-1:]))
         if objects:
             worlds.append(World(f"{path.relative_to(_ROOT)}: {table.name}", table.settings, objects, questions))

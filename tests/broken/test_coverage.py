@@ -259,7 +259,9 @@ def shown(folder: str = "*", form: str = "") -> set[str]:
         code
         for manifest in MANIFESTS
         if folder in ("*", manifest.split("/")[1]) and manifest.split("/")[2].startswith(form)
-        for code in re.findall(r"^(?:error|warning)\[(EG\d{4})\]", expected(manifest).read_text("utf-8"), re.MULTILINE)
+        for code in re.findall(
+            r"^(?:error|warning|info)\[(EG\d{4})\]", expected(manifest).read_text("utf-8"), re.MULTILINE
+        )
     }
 
 

@@ -62,6 +62,8 @@ YAML = {
     "in a List, indented": "apiVersion: v1\nkind: List\nitems:\n  - kind: Secret\n    apiVersion: v1\n"
     "    metadata: {name: keys}\n   stringData: {api_key: hunter2}\n",
     "in a SecretList": "apiVersion: v1\nkind: SecretList\nitems:\n- metadata: {name: keys}\n  data: {a: hunter2!}\n",
+    "in a Template": "kind: Template\napiVersion: template.openshift.io/v1\nmetadata: {name: t}\nobjects:\n"
+    "- kind: Secret\n  apiVersion: v1\n  metadata: {name: keys}\n  stringData:\n    api_key: @hunter2\n",
     "beside a reference in one line": "kind: List\napiVersion: v1\nitems: [{kind: Gateway, spec: {ref: {kind: Secret, "
     "name: x}}}, {kind: Secret, stringData: {a: @hunter2}}]\n",
     "in the text of a ConfigMap": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  secret.yaml: |\n"

@@ -130,7 +130,7 @@ def test_what_cannot_be_decided_exits_with_2_and_says_why(cli: Cli, words: tuple
 def test_errors_of_all_documents_come_at_once_in_text_and_in_json(cli: Cli) -> None:
     broken = POLICY.replace("action: ALLOW", "action: Allow") + "---\nkind: Pod\n---\napiVersion: v1\nkind: Pod\n"
     Path("m.yaml").write_text(broken)
-    words = ("check", "-f", "m.yaml", "--from", "anonymous", "--to", "pod:default/p")
+    words = ("check", "--strict", "-f", "m.yaml", "--from", "anonymous", "--to", "pod:default/p")
     result = cli(*words)
     assert result.exit_code == 2
     assert "m.yaml:8:11" in result.stderr
@@ -139,6 +139,19 @@ def test_errors_of_all_documents_come_at_once_in_text_and_in_json(cli: Cli) -> N
     answer = json.loads(cli(*words, "-o", "json").stdout)
     assert answer["verdict"] is None
     assert [d["line"] for d in answer["diagnostics"]] == [8, 22, 22, 24]
+
+
+def test_what_closes_the_destination_is_told_and_what_else_is_left_out(cli: Cli) -> None:
+    broken = POLICY.replace("action: ALLOW", "action: Allow") + "---\nkind: Pod\n---\napiVersion: v1\nkind: Pod\n"
+    Path("m.yaml").write_text(broken)
+    words = ("check", "-f", "m.yaml", "--from", "anonymous", "--to", "pod:default/p")
+    result = cli(*words)
+    assert result.exit_code == 2
+    assert "did you mean `ALLOW`?" in result.stderr
+    assert "left out: a document (m.yaml:22): this object has no `apiVersion` and 2 more errors" in result.stderr
+    answer = json.loads(cli(*words, "-o", "json").stdout)
+    assert [d["code"] for d in answer["diagnostics"]] == ["EG0120", "EG2013"]
+    assert [part["where"] for part in answer["leftOut"]] == ["m.yaml:22"]
 
 
 def test_settings_come_from_eastgate_yaml_and_the_command_line_wins(cli: Cli) -> None:

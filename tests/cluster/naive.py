@@ -56,6 +56,10 @@ SPEAKERS = (
     ("StatefulSet", "Prometheus"),
     ("StatefulSet", "Alertmanager"),
     ("Deployment", "KnativeService"),
+    ("ReplicationController", "DeploymentConfig"),
+    ("VirtualMachine", "VirtualMachinePool"),
+    ("VirtualMachineInstance", "VirtualMachine"),
+    ("VirtualMachineInstance", "VirtualMachineInstanceReplicaSet"),
 )
 MAKERS = (
     ("Job", "(.+)-[0-9]+", "CronJob"),
@@ -63,6 +67,9 @@ MAKERS = (
     ("StatefulSet", "alertmanager-(.+)", "Alertmanager"),
     ("Deployment", "(.+)-[0-9]{5,}-deployment", "KnativeService"),
     ("Revision.serving.knative.dev", "(.+)-[0-9]{5,}", "KnativeService"),
+    ("ReplicationController", "(.+)-[0-9]+", "DeploymentConfig"),
+    ("VirtualMachineInstance", "(.+)", "VirtualMachine"),
+    ("VirtualMachine", "(.+)-[0-9]+", "VirtualMachinePool"),
 )
 
 
@@ -93,9 +100,9 @@ class NaiveWorld:
                     above = Owner(kinds[0] if kinds else "Deployment", name)
             else:
                 for kind, pattern, maker in MAKERS:
-                    guess = Owner(maker, re.sub(f"^{pattern}$", r"\1", owner.name))
-                    if kind == owner.kind and guess.name != owner.name and (namespace, *guess) in self.controllers:
-                        above = above or guess
+                    match = re.fullmatch(pattern, owner.name) if kind == owner.kind else None
+                    if match and (namespace, maker, match[1]) in self.controllers:
+                        above = above or Owner(maker, match[1])
             owner = above
         return tuple(chain)
 

@@ -21,6 +21,7 @@ from eastgate.cluster import (
     ReferenceGrant,
     Route,
     RouteBackend,
+    Secret,
     Service,
     ServiceAccount,
     ServicePort,
@@ -242,6 +243,12 @@ def test_a_service() -> None:
         "NodePort",
     )
     assert read("v1", "Service", "web", "shop", spec=None) == Service("shop", "web")
+
+
+def test_an_entry_of_a_secret_may_have_no_value() -> None:
+    found = read("v1", "Secret", "keys", "shop", data={"a": "aGk=", "b": None}, stringData={"c": "x", "d": None})
+    assert isinstance(found, Secret)
+    assert found.data == {"a": b"hi", "c": b"x"}
 
 
 def test_a_service_account() -> None:

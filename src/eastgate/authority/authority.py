@@ -81,8 +81,8 @@ class Authority:
         are those of token issuers; without them no token is accepted, and claims stand for one. Where it is `live`,
         authorizers may ask the servers that their policies name.
         """
-        if manifests.reporter.errors if strict else manifests.strays:
-            raise ManifestError(manifests.reporter.errors)
+        if errors := manifests.stopping(strict=strict):
+            raise ManifestError(errors)
         if settings is not None and settings != manifests.settings:
             raise SettingsError(manifests.settings.difference_from(settings))
         self._settings = manifests.settings
@@ -179,8 +179,8 @@ class Authority:
         news = changes.put
         if news.settings != self._settings:
             raise SettingsError(self._settings.difference_from(news.settings))
-        if news.reporter.errors if self._strict else news.strays:
-            raise ManifestError(news.reporter.errors)
+        if errors := news.stopping(strict=self._strict):
+            raise ManifestError(errors)
         gone = changes.removed - {policy.ref for policy in news.policies}
         gone |= {ref_of_id(declared.id) for declared in news.objects}  # it may have had errors, and have closed
         gone |= {ref_of_document(fault.document) for fault in news.faults if fault.reason is FaultReason.ROUTE}

@@ -68,6 +68,9 @@ class Decider:
         """Begin to remember anew what questions lead to."""
         self._version = self.engine.version
         self._rejections = self.engine.count(rejection.RejectedPolicy)
+        if self._rejections:
+            policies = (each for each in self.engine.policies if isinstance(each, rejection.RejectedPolicy))
+            self._rejections = len(_unfit(policies))
         self._unconsidered = Unconsidered(rejected=self._rejections)
         self._resolver = Resolver(self._world, self._settings, self.engine.is_guarded, self.engine)
         self._programs = ProgramIndex(self.engine, self._world)
@@ -246,7 +249,7 @@ class Decider:
         """Return a denial that no policy with errors could change; raise QuestionError where one decides instead."""
         if policies := self._unsure_of_caller(question):
             raise _undecidable(policies)
-        closed = [(each, self.rejected_at(each.at.points)) for each in decided]
+        closed = [(each, _unfit(self.rejected_at(each.at.points))) for each in decided]
         sure = next((each for each, policies in closed if not policies and not each.allowed), None)
         unsure = next((policies for _, policies in closed if policies), None)
         if unsure is not None and sure is None:
@@ -258,7 +261,7 @@ class Decider:
         if not isinstance(question.source, ends.Pod):
             return []
         callers = callers_of(question, self._world, self._settings).workloads
-        return [policy for policy in self.rejected_at([caller.key for caller in callers]) if not policy.is_policy]
+        return [policy for policy in _unfit(self.rejected_at([each.key for each in callers])) if not policy.is_policy]
 
     def answer(
         self, question: Question, every: Sequence[ArrivalVerdict], sure: ArrivalVerdict | None = None
@@ -325,6 +328,11 @@ class Prepared:
         if not any(at.asks for _, at in arrivals):
             self._answered = (now, decision)
         return decision
+
+
+def _unfit(policies: Iterable[rejection.RejectedPolicy]) -> list[rejection.RejectedPolicy]:
+    """Return those of policies that cannot be read without which nothing can be said; others have placeholders."""
+    return [policy for policy in policies if not policy.is_unfilled]
 
 
 def _undecidable(policies: Sequence[rejection.RejectedPolicy]) -> QuestionError:

@@ -13,7 +13,7 @@ from eastgate.authority.trace_json import trace_to_json
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import brief
 from eastgate.cluster.points import Direction, Point
-from eastgate.cluster.unread import EnforcementPlane, Handling, Standing, Unconsidered, could_change, standing
+from eastgate.cluster.unread import EnforcementPlane, Handling, Standing, Unconsidered, could_change, parts_of, standing
 from eastgate.dialects.base import Condition
 from eastgate.engine.trace import Trace, trace
 from eastgate.ir import (
@@ -221,6 +221,8 @@ class Decision:
         if standing(self.unconsidered, unread, allowed=self.allowed) is Standing.WHOLE:
             return verdict
         decisive = could_change(self.unconsidered, allowed=self.allowed)
+        if any(met.unread.part is not None for met in decisive):
+            return f"{verdict} (from what was read)"
         beside = all(met.unread.kind.plane is EnforcementPlane.NETWORK for met in decisive)
         return f"{verdict} ({'identity policies only' if beside else 'by what was read'})"
 
@@ -332,7 +334,8 @@ class Decision:
             "at": self.arrival.where,
             "ways": [{"at": where, "verdict": "allow" if allowed else "deny"} for where, allowed in self.ways],
             "complete": self.complete,
-            "unconsidered": [met.to_json() for met in self.unconsidered.matches],
+            "unconsidered": [met.to_json() for met in self.unconsidered.matches if met.unread.part is None],
+            "leftOut": [part.to_json() for part in parts_of(self.unconsidered.matches)],
             "rejectedPolicies": self.unconsidered.rejected,
             "enforcement": [each.to_json() for each in self.enforcement],
             "audit": [each.to_json() for each in self.audit],

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import enum
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from os import PathLike
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
+from eastgate.authority.duplicates import difference
 from eastgate.authority.examining import PolicyExamination
+from eastgate.authority.faults import Fault as Fault
+from eastgate.authority.faults import FaultReason as FaultReason
+from eastgate.authority.faults import has_no_namespace
+from eastgate.authority.faults import ref_of_document as ref_of_document
+from eastgate.authority.unfilled import Unfilled, take_placeholders
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.basics.records import brief, dataclass
-from eastgate.cluster import Manifest, Namespace, ObjectId, World, WorldObject, interpret, may_install
+from eastgate.cluster import Manifest, ObjectId, World, WorldObject, interpret, may_install
 from eastgate.cluster.unread import (
     EnforcementPlane,
     TargetField,
     UnreadEffect,
     UnreadKind,
     UnreadObjects,
+    diagnose_left_out,
+    lost_part,
     unlisted_objects,
     unread_object,
 )
@@ -27,6 +34,7 @@ from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Bounds, Document, ReadResult, read, read_text
 from eastgate.reading.manifests.rendered import RenderedObject, UnlistedKind
+from eastgate.reading.repository import LeftOut
 from eastgate.settings import Settings
 
 
@@ -54,38 +62,6 @@ class DocumentSource(Protocol):
         ...
 
 
-class FaultReason(enum.StrEnum):
-    """Why a document does not count as it is written."""
-
-    POLICY = "policy"  # a policy has errors: it closes what it targets
-    ROUTE = "route"  # a route has errors: it closes where it is attached
-    TWICE = "twice"  # an object contradicts another document of the same name: nobody knows which exists
-    OBJECT = "object"  # any other object has errors
-    KEPT = "kept"  # a policy, or what closes like one, has errors, and the one that was read before stays in force
-
-
-@dataclass(slots=True)
-class Fault:
-    """A document that does not count as it is written, and its errors."""
-
-    document: Document
-    reason: FaultReason
-    errors: list[Diagnostic]
-    settings: Settings = field(default_factory=Settings)
-    unfit: Policy | None = None
-    """The policy by itself, where it is wrong only beside everything else."""
-
-    @property
-    def closes(self) -> bool:
-        """Return whether it closes what it targets, or may be about."""
-        return self.reason in (FaultReason.POLICY, FaultReason.ROUTE, FaultReason.TWICE)
-
-    @property
-    def policy(self) -> Policy:
-        """Return the policy that closes what the document targets."""
-        return dialects.reject(self.document, self.errors, self.settings)
-
-
 @dataclass(slots=True)
 class Manifests:
     """The documents that were read with some settings: what exists, what is demanded, and what is wrong with either."""
@@ -98,11 +74,24 @@ class Manifests:
     unread: UnreadObjects = field(default_factory=UnreadObjects)
     unused: int = 0
     excluded: int = 0
+    skipped: int = 0
+    """How many documents are no manifests, and were passed over."""
     left_out: dict[PolicyRef, list[Diagnostic]] = field(default_factory=dict)
     """The errors in objects of a cluster that are no policies: one of them must not stop the answers about others."""
     unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
     """The errors, by dialect, in what a cluster says about all of its policies: see `PolicyExamination`."""
+    unbuilt: list[LeftOut] = field(default_factory=list)
+    """The parts that are not read. Each is among the `unread` objects, too."""
+    refused: list[Diagnostic] = field(default_factory=list)
+    """The errors in what was asked for: `ReadResult.refused`."""
+    torn: list[tuple[Document, Diagnostic]] = field(default_factory=list)
+    """The objects of which only the head could be read."""
+    twice: list[tuple[Document, Diagnostic]] = field(default_factory=list)
+    """Policies that contradict a document of the same name."""
+    set_aside: set[int] = field(default_factory=set)
+    """The errors, by identity, of parts that are left out: see `leaving_out`."""
     _documents: dict[Policy, Document] = field(default_factory=dict)
+    _unfilled: Unfilled = field(default_factory=Unfilled, repr=False)
 
     def __repr__(self) -> str:
         errors = len(self.reporter.errors)
@@ -114,25 +103,55 @@ class Manifests:
         if isinstance(document.origin, UnlistedKind):
             self.unread.objects.append(unlisted_objects(document, document.origin))
         elif (kind := dialects.unread(document)) is not None:
-            self.unread.objects.append(unread_object(kind, document))
+            found = self._unfilled.in_unread(document)
+            if not found:
+                self.unread.objects.append(unread_object(kind, document))
+            else:
+                self._add_unfilled(Fault(document, FaultReason.OBJECT, [], self.settings), found, reporter)
         elif dialects.is_policy(document):
             policy = dialects.read_policy(document, self.settings, reporter)
-            if policy is None:
+            found = [*take_placeholders(reporter), *(self._unfilled.in_policy(document) if policy is not None else ())]
+            if found:
+                self._add_unfilled(Fault(document, FaultReason.POLICY, reporter.errors, self.settings), found, reporter)
+            elif policy is None:
                 self.faults.append(Fault(document, FaultReason.POLICY, reporter.errors, self.settings))
             else:
                 self.add_policy(policy, document)
         else:
-            declared = _declared(document, self.settings, reporter)
-            if declared is not None:
-                self.objects.append(declared)
-            elif not reporter.errors:
-                self.unused += 1
-            if reporter.errors and _is_left_out(document):
-                self._leave_out(document, reporter)
-            elif reporter.errors:
-                reason = FaultReason.ROUTE if dialects.is_route(document) else FaultReason.OBJECT
-                self.faults.append(Fault(document, reason, reporter.errors, self.settings))
+            self._add_object(document, reporter)
         self.reporter.diagnostics.extend(self._unreported(reporter))
+
+    def _add_object(self, document: Document, reporter: Reporter) -> None:
+        reason = FaultReason.ROUTE if dialects.is_route(document) else FaultReason.OBJECT
+        declared = _declared(document, self.settings, reporter)
+        if reporter.errors and _is_left_out(document):
+            self._leave_out(document, reporter)
+            return
+        found = take_placeholders(reporter)
+        if not found and declared is not None:
+            found = self._unfilled.in_object(document, declared)
+        if found:
+            self._add_unfilled(Fault(document, reason, reporter.errors, self.settings), found, reporter)
+            return
+        if declared is not None:
+            self.objects.append(declared)
+        elif not reporter.errors:
+            self.unused += 1
+        if reporter.errors:
+            self.faults.append(Fault(document, reason, reporter.errors, self.settings))
+
+    def _add_unfilled(self, fault: Fault, found: list[Diagnostic], reporter: Reporter) -> None:
+        """Take in a document with placeholders. If nothing else is wrong it is left out; a policy closes its target."""
+        fault.errors = [*reporter.errors, *found]
+        reporter.diagnostics += found
+        if len(fault.errors) == len(found):
+            fault.is_unfilled = True
+            lost = fault.left_out()
+            self.unbuilt += [lost.part] if lost.part is not None else []
+            self.unread.objects.append(lost)
+            if fault.reason is not FaultReason.POLICY or has_no_namespace(fault.document):
+                fault.reason = FaultReason.LEFT_OUT
+        self.faults.append(fault)
 
     def add_policy(self, policy: Policy, document: Document | None) -> None:
         """Take in a policy, and the document that it was read from."""
@@ -156,7 +175,7 @@ class Manifests:
             for policy, finding in findings.found:
                 self.reporter.diagnostics.append(finding)
                 if policy is not None and finding.is_error:
-                    self._reject(policy, finding)
+                    self.reject(policy, finding)
         self._attribute()
 
     def document_of(self, policy: Policy) -> Document | None:
@@ -173,7 +192,15 @@ class Manifests:
         """Return the errors that no policy has: without what they are in, nobody knows what exists or is demanded."""
         faults = (fault for fault in self.faults if fault.reason != FaultReason.OBJECT)
         attributed = {id(error) for fault in faults for error in fault.errors}
+        attributed |= self.set_aside
         return [error for error in self.reporter.errors if id(error) not in attributed]
+
+    def stopping(self, *, strict: bool) -> list[Diagnostic]:
+        """Return all errors where they stop every answer: with `strict` any does, otherwise those of `strays`."""
+        lost = [part for part in self.unbuilt if part.can_decide] if strict else []
+        if (strict and not (lost or self.reporter.errors)) or (not strict and not self.strays):
+            return []
+        return [*self.reporter.errors, *diagnose_left_out(lost)]
 
     @property
     def unsure(self) -> list[Fault]:
@@ -200,19 +227,21 @@ class Manifests:
             return
         by_file: dict[str, list[Policy]] = {}
         for policy in self._documents:
-            by_file.setdefault(policy.span.file, []).append(policy)
+            by_file.setdefault((policy.span.built or policy.span).file, []).append(policy)
         for error in strays:
             span = error.span
             if span is None:
                 continue
             fault = next((fault for fault in self.closing if fault.document.span.holds(span)), None)
-            owner = next((policy for policy in by_file.get(span.file, ()) if policy.span.holds(span)), None)
+            near = by_file.get((span.built or span).file, ())
+            owner = next((policy for policy in near if policy.span.holds(span)), None)
             if fault is not None:
                 fault.errors.append(error)
             elif owner is not None:
-                self._reject(owner, error)
+                self.reject(owner, error)
 
-    def _reject(self, policy: Policy, error: Diagnostic) -> None:
+    def reject(self, policy: Policy, error: Diagnostic) -> None:
+        """Have a policy that was read close what it targets, because of an error."""
         document = self._documents[policy]
         fault = next((fault for fault in self.closing if fault.document is document), None)
         if fault is not None:
@@ -240,11 +269,6 @@ def _is_left_out(document: Document) -> bool:
     return isinstance(document.origin, RenderedObject) and not dialects.is_route(document)
 
 
-def ref_of_document(document: Document) -> PolicyRef:
-    """Return the name of the object that a document describes."""
-    return PolicyRef(document.kind, document.home, document.name, document.group)
-
-
 def ref_of_id(name: ObjectId) -> PolicyRef:
     """Return the name of an object that exists."""
     return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
@@ -254,7 +278,7 @@ def _declared(document: Document, settings: Settings, reporter: Reporter) -> Wor
     if document.data is None:
         return dialects.read_object(document, settings, reporter)
     manifest = cast("Manifest", document)
-    declared = interpret(manifest, reporter, settings.namespace)
+    declared = interpret(manifest, reporter, document.default_namespace)
     if declared is not None:
         dialects.inspect(manifest, declared, reporter)
     return declared
@@ -281,10 +305,7 @@ def read_manifests(
         if not isinstance(path, str | PathLike):
             raise TypeError(f"paths: expected files and folders, got {type(path).__name__}")
     reading = read_documents(given, chosen, stdin=stdin, on_file=on_file, bounds=bounds, skim=True)
-    manifests = sort_documents(reading.documents, chosen, reading.reporter, reading.twice)
-    manifests.unused += reading.unused
-    manifests.excluded = reading.excluded
-    return manifests
+    return sort_reading(reading, chosen)
 
 
 def read_documents(
@@ -303,7 +324,7 @@ def read_documents(
         positioned=dialects.reads,
         matters=dialects.matters,
         takes=dialects.takes,
-        same=_says_the_same,
+        differ=difference,
         skim=skim,
         namespace=settings.namespace,
         stdin=stdin,
@@ -328,36 +349,18 @@ def read_plain(objects: Iterable[Mapping[str, object]], settings: Settings, *, w
 def read_whole_text(name: str, text: str, settings: Settings, *, whole: bool = True) -> Manifests:
     """Read manifests in YAML or JSON. Diagnostics name the text `name`."""
     reading = read_text(name, text, positioned=dialects.reads, namespace=settings.namespace)
-    return sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=whole)
+    return sort_reading(reading, settings, whole=whole)
 
 
-def _says_the_same(first: Document, second: Document) -> bool:
-    """Return whether two documents declare the very same thing to exist; of policies there must be one."""
-    if first.data is None or second.data is None:
-        return False
-    if dialects.unread(first) is not None:
-        return first.data == second.data
-    declared, again = _as_compared(first), _as_compared(second)
-    if may_install(first.api_version, first.kind) and None in (declared, again):
-        return True  # at most one of them is about a mesh
-    return declared is not None and declared == again
-
-
-def _as_compared(document: Document) -> object:
-    """Return the object that a document declares; a Namespace without the annotations of Kubernetes and its tools.
-
-    No policy API reads those, and a second manifest of a namespace is often there for one of them alone.
-    """
-    declared = interpret(cast("Manifest", document), Reporter(), document.default_namespace)
-    if not isinstance(declared, Namespace):
-        return declared
-    kept = {key: value for key, value in declared.annotations.items() if not _is_kubernetes_own(key)}
-    return replace(declared, annotations=kept)
-
-
-def _is_kubernetes_own(key: str) -> bool:
-    domain = key.partition("/")[0]
-    return "/" in key and (domain == "kubernetes.io" or domain.endswith(".kubernetes.io"))
+def sort_reading(reading: ReadResult, settings: Settings, *, whole: bool = True) -> Manifests:
+    """Sort what was read into what exists and what is demanded, with all that was left out on the way."""
+    manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=whole)
+    manifests.unused += reading.unused
+    manifests.excluded, manifests.skipped = reading.excluded, sum(reading.skipped.values())
+    manifests.refused, manifests.torn = reading.refused, reading.torn
+    manifests.unbuilt += reading.unbuilt
+    manifests.unread.objects += map(lost_part, reading.unbuilt)
+    return manifests
 
 
 def sort_documents(
@@ -383,5 +386,7 @@ def sort_documents(
     for document, error in twice:
         if not (dialects.is_policy(document) or may_install(document.api_version, document.kind)):
             manifests.faults.append(Fault(document, FaultReason.TWICE, [error], settings))
+        else:
+            manifests.twice.append((document, error))
     manifests.settle(whole=whole)
     return manifests

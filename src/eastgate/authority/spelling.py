@@ -258,7 +258,7 @@ class KnownNames:
     def _is_written(self, name: str) -> bool:
         """Return whether a policy has the name in its text: it may name more than what it asks of a request."""
         word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])")
-        spans = (policy.span for policy in self._authority.policies)
+        spans = (policy.span.built or policy.span for policy in self._authority.policies)
         return any(word.search(span.source.line(at)) for span in spans for at in range(span.line, span.end_line + 1))
 
     @cached_property

@@ -260,6 +260,8 @@ def authorizer(
             strict=sources.strict,
             unread=sources.unread,
             keys=issuer_keys(jwks),
+            environments=sources.environments,
+            repository=sources.repository,
         )
         _run(service, PolicyFiles(source, settings), decisions, _addresses(external, settings))
     except BadAddress as error:

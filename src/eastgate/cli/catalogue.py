@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from eastgate import dialects, settings
-from eastgate.authority import questions, spelling
+from eastgate.authority import environments, questions, spelling
 from eastgate.authority.sources import codes as cluster_codes
 from eastgate.basics.diagnostics import Code
 from eastgate.cli import crds, options
@@ -28,7 +28,7 @@ def chapters() -> dict[str, tuple[ModuleType, ...]]:
     """Return the modules that define codes, chapter by chapter, with a chapter for each dialect."""
     return {
         "Settings, options, questions and tables": (
-            *(settings, options, questions, spelling, crds),
+            *(settings, options, questions, spelling, crds, environments),
             *(table_reading, invariant_codes),
         ),
         "Reading files": (source_codes,),

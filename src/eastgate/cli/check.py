@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 import click
 
@@ -18,10 +19,11 @@ from eastgate.authority.spelling import KnownNames
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
+from eastgate.cli.environments import answer_each
 from eastgate.cli.options import Sources, cluster_options, more_files, source_options, strict_option
-from eastgate.cli.output import colored, emit_json, fail, output_option, say, warn
+from eastgate.cli.output import colored, conclude, emit_json, fail, output_option, say, warn
 from eastgate.cli.questions import Asked, question_options
-from eastgate.cli.unconsidered import status_of, tell
+from eastgate.cli.unconsidered import note_absence, status_of, tell
 from eastgate.cluster.unread import Handling
 
 _MOST_PLACES, _MOST_CONDITIONS = 5, 3  # that are listed
@@ -42,6 +44,10 @@ _output = output_option("text", "json", about="Format of the answer.")
 @_output
 def check(sources: Sources, asked: Asked, output: str) -> None:
     """Check whether a caller may reach a destination."""
+    answer_each(sources, lambda own: _check(own, asked, output), output=output)
+
+
+def _check(sources: Sources, asked: Asked, output: str) -> NoReturn:
     decision, more = _decide(sources, asked)
     if output == "json":
         emit_json({**decision.to_json(), **more.to_json()})
@@ -69,6 +75,10 @@ def explain(sources: Sources, asked: Asked, output: str) -> None:
 
     With -v, every stage too.
     """
+    answer_each(sources, lambda own: _explain(own, asked, output), output=output)
+
+
+def _explain(sources: Sources, asked: Asked, output: str) -> NoReturn:
     from eastgate.reports.explain import explain as explained  # `check` does without
 
     decision, more = _decide(sources, asked)
@@ -217,11 +227,13 @@ def _decide(sources: Sources, asked: Asked) -> tuple[Decision, _More]:
         answer = _answer(question, authority)
         is_hidden = answer.decision.allowed and _hides_http(answer.decision, authority)
     except QuestionError as error:
+        note_absence(error, sources, authority)
         errors = (own for policy in authority.rejected for own in policy.errors)
         broken = (diagnostic for diagnostic in errors if diagnostic not in error.diagnostics)
-        fail([*error.diagnostics, *broken, *doubts])
+        fail([*error.diagnostics, *broken, *doubts], authority.unread_objects.objects)
     if sources.strict and doubts:
         fail(doubts)
+    conclude(answer.decision.stated(sources.unread, depends=answer.depends is not None))
     enforcement = answer.decision.enforcement
     points = [point for point in answer.decision.points if isinstance(point, str)]
     notices = authority.notices(points) if any(each.by is None for each in enforcement) else []

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from eastgate.authority.authority import Authority
+from eastgate.authority.environments import Deployment, deployments
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import ManifestError, read_manifests
 from eastgate.cluster.ends import AuthConfig, Host
-from eastgate.reading.manifests import Kustomized
+from eastgate.reading.manifests import Bounds, Kustomized
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -61,15 +64,32 @@ def kinds_and_names(context: click.Context, _parameter: click.Parameter, incompl
         return []
 
 
-def _authority(context: click.Context) -> Authority | None:
+def environments(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the environments of the folders that are already on the command line."""
+    found = _deployments(context)
+    names = dict.fromkeys(environment.name for deployment in found for environment in deployment.environments)
+    return matching(names, incomplete)
+
+
+def _deployments(context: click.Context) -> list[Deployment]:
     files = [*(context.params.get("files") or ()), *(context.params.get("more_files") or ())]
-    files += map(Kustomized, context.params.get("kustomize") or ())
-    if not files or "-" in files:
-        return None
+    kustomized = list(map(Kustomized, context.params.get("kustomize") or ()))
+    if not (files or kustomized) or "-" in files:
+        return []
+    paths = (*files, *kustomized)
     try:
-        return Authority(read_manifests(files), strict=False)
+        return deployments(paths, Bounds.of(paths), context.params.get("environments") or ())
     except (ManifestError, OSError):
-        return None  # a completion says nothing about broken manifests: the command will
+        return []
+
+
+def _authority(context: click.Context) -> Authority | None:
+    for deployment in _deployments(context):  # of several environments the first that can be read
+        with suppress(ManifestError, OSError):  # a completion says nothing about broken manifests: the command will
+            manifests = read_manifests(deployment.paths)
+            leave_out(manifests)
+            return Authority(manifests, strict=False)
+    return None
 
 
 def matching(words: Iterable[str], incomplete: str) -> list[CompletionItem]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from eastgate.authority.reading import ManifestError, Manifests
 from eastgate.basics.diagnostics.printable import printable
+from eastgate.cli.environments import Task, answer_all, each_environment
 from eastgate.cli.options import Sources, cluster_options, more_files, source_options
 from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, output_option, say, warn
 from eastgate.cli.unconsidered import note
-from eastgate.cluster.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like
+from eastgate.cluster.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like, list_left_out
 from eastgate.convert import KINDS, Assumption, Conversion, Options
 from eastgate.convert import convert as convert_documents
 from eastgate.convert.run import as_json, as_yaml
@@ -39,7 +41,11 @@ _EPILOG = (
 @click.option("--to", required=True, type=click.Choice(list(KINDS)), metavar="KIND", help=f"One of {', '.join(KINDS)}.")
 @source_options(more_files, *cluster_options)
 @output_option("yaml", "json", about="Format of the manifests.")
-@click.option("--out", type=click.Path(file_okay=False), help="Write one file for each input file into this folder.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    help="Write one file for each input file into this folder; of several environments into one for each.",
+)
 @click.option("--strict", is_flag=True, help="Write nothing if the conversion loses anything.")
 @click.option(
     "--assume",
@@ -69,10 +75,32 @@ def convert(
     Eastgate lists what that API cannot express. A converted policy never allows more than the original.
     """
     _ = sources.required_paths
+    options = Options(frozenset(Assumption(name) for name in assumed))
+    each = each_environment(sources)
+    if len(each) == 1:
+        _convert(each[0].settled, to, output, Path(out) if out is not None else None, strict, options, verified)
+    else:
+        tasks = [
+            Task(
+                str(one.name),
+                partial(_convert, one.sources, to, output, _folder(out, one.name), strict, options, verified),
+            )
+            for one in each
+        ]
+        answer_all(tasks, output="json" if output == "json" else "whole", strict=strict, told=each[0].told)
+
+
+def _folder(out: str | None, environment: str | None) -> Path | None:
+    """Return the folder for the files of one of several environments."""
+    return Path(out, environment or "") if out is not None else None
+
+
+def _convert(
+    sources: Sources, to: str, output: str, out: Path | None, strict: bool, options: Options, verified: bool
+) -> NoReturn:
     # What policies mean is converted, whoever enforces them now.
     settings = replace(sources.settings(), sidecars=Sidecars.ASSUMED)
     reading = sources.documents(settings)
-    options = Options(frozenset(Assumption(name) for name in assumed))
     manifests, conversion = convert_documents(reading, to, settings, options)
     if manifests.reporter.errors:
         fail(manifests.reporter)
@@ -82,8 +110,9 @@ def convert(
         say(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
     refused = strict and bool(conversion.losses)
     if out is not None and not refused:
-        _write_files(conversion, Path(out), output)
-    left_out = list(manifests.unread.objects) if sources.unread is not Handling.IGNORE else []
+        _write_files(conversion, out, output)
+    every = manifests.unread.objects
+    left_out = [unread for unread in every if sources.unread is not Handling.IGNORE or unread.part is not None]
     is_verified = verified and not conversion.is_empty
     report = _verify(manifests, reading.documents, conversion, settings, options) if is_verified else None
     if report is not None:
@@ -94,7 +123,8 @@ def convert(
         sys.exit(_LOST if conversion.losses else PARTIAL)
     if report is not None and (status := _status(report, conversion)):
         sys.exit(status)
-    sys.exit(_LOST if conversion.losses else PARTIAL if any(map(is_policy_like, left_out)) else 0)
+    is_partial = any(is_policy_like(unread) or unread.part is not None for unread in left_out)
+    sys.exit(_LOST if conversion.losses else PARTIAL if is_partial else 0)
 
 
 def _verify(
@@ -166,6 +196,7 @@ def _say(
             f"; {kept} polic{'y is' if kept == 1 else 'ies are'} not converted and must stay in force" if kept else ""
         )
         say(f"{words}{behind}", err=True)
+    note(list_left_out(left_out), err=True)
     note(describe_unread(left_out), err=True)
     if report is not None:
         _say_verified(report, conversion)

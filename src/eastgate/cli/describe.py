@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import NoReturn
 
 import click
 
@@ -11,9 +12,12 @@ from eastgate.authority.questions import QuestionError
 from eastgate.basics.collection import no_collection
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli import complete
+from eastgate.cli.environments import answer_each
 from eastgate.cli.inspecting import cluster_from, completeness, inspecting_options, split_paths
 from eastgate.cli.options import Sources
-from eastgate.cli.output import colored, emit_json, fail, output_option, say, terminal_width
+from eastgate.cli.output import FROM_WHAT_WAS_READ, colored, emit_json, fail, output_option, say, terminal_width
+from eastgate.cli.unconsidered import note_absence
+from eastgate.cluster.unread import parts_of
 from eastgate.reports.describe import UnknownKind
 from eastgate.reports.describe import describe as described
 
@@ -33,23 +37,35 @@ def describe(words: tuple[str, ...], sources: Sources, output: str) -> None:
     KIND is pod, service, gateway, route, backend, namespace, policy, or the kind of a policy. KIND/NAME works too.
     """
     kind, name, paths = _subject(words)
-    cluster = cluster_from(replace(sources, more=tuple(paths)))
+    chosen = replace(sources, more=tuple(paths))
+    answer_each(chosen, lambda own: _describe(own, kind, name, output), output=output)
+
+
+def _describe(sources: Sources, kind: str, name: str | None, output: str) -> NoReturn:
+    cluster = cluster_from(sources)
     try:
         with no_collection():
             descriptions = described(cluster, kind, name, sources.namespace)
     except UnknownKind as error:
         raise click.UsageError(str(error)) from None
     except QuestionError as error:
-        fail([error.diagnostic])
+        note_absence(error, sources, cluster.authority)
+        fail([error.diagnostic], cluster.authority.unread_objects.objects)
+    points = [point for description in descriptions for point in description.points]
+    lost = parts_of(cluster.unconsidered(points).matches)
     if output == "json":
         items = [description.to_json() for description in descriptions]
-        emit_json(items[0] if len(items) == 1 else {"items": items})
+        whole = items[0] if len(items) == 1 else {"items": items}
+        left_out = {"complete": False, "leftOut": [part.to_json() for part in lost]} if lost else {}
+        emit_json({**whole, **left_out})
     else:
+        if lost:
+            say(FROM_WHAT_WAS_READ)
         color = colored()
         width = terminal_width()
         texts = ["\n".join(description.lines(color=color, width=width)) for description in descriptions]
         say("\n\n".join(texts) if texts else printable(f"there is no {kind} in the manifests"))
-    sys.exit(completeness(cluster, [point for description in descriptions for point in description.points]))
+    sys.exit(completeness(cluster, points))
 
 
 def _subject(words: tuple[str, ...]) -> tuple[str, str | None, list[str]]:

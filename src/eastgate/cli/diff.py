@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import chdir, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, chdir
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.reading import DocumentSource, ManifestError, Manifests, read_manifests
+from eastgate.authority.reading import DocumentSource, ManifestError, read_manifests
 from eastgate.basics.diagnostics import Diagnostic, did_you_mean
 from eastgate.basics.records import dataclass
+from eastgate.cli import complete
 from eastgate.cli.crds import RevisionsError, checked_out, revisions_of
+from eastgate.cli.environments import EnvironmentSources, Task, answer_all, each_environment, only
 from eastgate.cli.options import (
     BAD_OPTION,
     Sources,
@@ -25,7 +29,19 @@ from eastgate.cli.options import (
     source_options,
     strict_option,
 )
-from eastgate.cli.output import colored, emit, emit_json, fail, output_option, say, warn
+from eastgate.cli.output import (
+    DENIED,
+    PARTIAL,
+    colored,
+    conclude,
+    emit,
+    emit_json,
+    fail,
+    output_option,
+    say,
+    say_absent,
+    warn,
+)
 from eastgate.cluster.unread import Handling, diagnose_unread
 from eastgate.reports.diff import DiffReport
 from eastgate.reports.diff import diff as compare
@@ -35,7 +51,8 @@ from eastgate.settings import Settings
 
 _EXIT = (
     "Exits with 0 if no request changes its verdict (or none in the way of --fail-on), 1 if some do, "
-    "2 if something cannot be read, 3 if no change was found and it is not proven that there is none."
+    "2 if something cannot be read, 3 if no change was found and it is not proven that there is none, or if there is "
+    "nothing to compare."
 )
 
 
@@ -45,6 +62,13 @@ _EXIT = (
     "--git",
     metavar="A..B",
     help="Compare two revisions of PATH...; A...B: what B adds since it left A; A alone: with the files as they are.",
+)
+@click.option(
+    "--between",
+    nargs=2,
+    metavar="OLD NEW",
+    shell_complete=complete.environments,
+    help="Compare two environments of PATH...",
 )
 @click.option(
     "--with",
@@ -73,69 +97,141 @@ _EXIT = (
     help="The changes for which the exit status is 1: those to allow, those to deny, or any.",
 )
 def diff(
-    sources: Sources, git: str | None, added: tuple[str, ...], removed: tuple[str, ...], output: str, fail_on: str
+    sources: Sources,
+    git: str | None,
+    between: tuple[str, str] | None,
+    added: tuple[str, ...],
+    removed: tuple[str, ...],
+    output: str,
+    fail_on: str,
 ) -> None:
     """Show which requests change their verdict.
 
-    PATH... are the folders OLD and NEW, or one folder with --git, --with or --without. If no request changes its
-    verdict, Eastgate proves it.
+    PATH... are the folders OLD and NEW, or one folder with --git, --between, --with or --without. If no request changes
+    its verdict, Eastgate proves it. Environments of OLD and NEW that have the same name are compared. Policies without
+    any workload are compared on invented ones.
     """
-    reading = _Reading(replace(sources, unread=Handling.IGNORE), sources.settings())
-    named, more, paths = sources.named, sources.more, sources.paths
+    if between is not None and (git is not None or added or removed):
+        raise click.UsageError("--between compares environments as they are: leave out --git, --with and --without")
     if git is not None and (added or removed):
         raise click.UsageError("--git compares revisions: --with and --without are for files as they are")
-    if git is not None:
-        old, new = _revisions(reading, git, paths)
+    settings = sources.settings()
+    comparing = _PairReport(sources.unread, output, FailOn(fail_on))
+    with ExitStack() as folders:
+        pairs = list(_pairs(sources, settings, _DiffOptions(git, between, added, removed), folders))
+        if len(pairs) == 1 and pairs[0].name is None:
+            if any(finding.is_error for finding in pairs[0].told):
+                fail(pairs[0].told)
+            warn(pairs[0].told)
+            comparing.show(pairs[0])
+        tasks = [Task(pair.name or "", partial(comparing.show, pair)) for pair in pairs]
+        answer_all(tasks, output=output, strict=sources.strict, told=pairs[0].told, decisive=DENIED)
+
+
+@dataclass(frozen=True, slots=True)
+class _DiffOptions:
+    """The options that say what is compared."""
+
+    git: str | None
+    between: tuple[str, str] | None
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two sides to compare, each read when it is asked for; None: there is no such environment on that side.
+
+    `name` is that of the environment, where there are several. `asked` are the arguments of commands that read the new
+    side, or what is nearest to it.
+    """
+
+    name: str | None
+    load: Callable[[], tuple[Authority, Authority]] | None
+    asked: tuple[str, ...] = ()
+    side: str = ""
+    told: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _PairReport:
+    """How two sides are compared, and how the report is shown."""
+
+    unread: Handling
+    output: str
+    fail_on: FailOn
+
+    def show(self, pair: _Pair) -> NoReturn:
+        """Show one comparison, and exit."""
+        if pair.load is None:
+            self._show_single(pair)
+        old, new = pair.load()
+        if self.unread is Handling.ERROR:
+            _refuse_unread(old, new)
+        warn([*new.warnings, *new.notices(), *(error for rejected in new.rejected for error in rejected.errors)])
+        report = compare(old, new, unread=self.unread is not Handling.IGNORE)
+        report = replace(report, source=pair.asked)
+        conclude(_in_short(report))
+        _emit(report, self.output)
+        sys.exit(report.status(self.fail_on))
+
+    def _show_single(self, pair: _Pair) -> NoReturn:
+        """Show an environment that only one side has. Nothing is proven about it."""
+        conclude(f"only in {pair.side}:")
+        if self.output == "json":
+            emit_json({"equal": False, "proven": False, "only": pair.side.lower()})
+        sys.exit(PARTIAL)
+
+
+def _in_short(report: DiffReport) -> str:
+    if report.changes:
+        return "changes"
+    if not report.proven:
+        return "not proven"
+    return "no change" if report.common else "nothing to compare"
+
+
+def _pairs(sources: Sources, settings: Settings, asked: _DiffOptions, folders: ExitStack) -> Iterator[_Pair]:
+    """Yield what is to be compared. Revisions are checked out until `folders` is closed."""
+    named, more, paths = sources.named, sources.more, sources.paths
+    if asked.between is not None:
+        yield _between(sources, settings, asked.between)
+    elif asked.git is not None:
+        yield from _revisions(sources, settings, asked.git, folders)
     elif clusters := [path for path in named if isinstance(path, DocumentSource)]:
         applied = [path for path in paths if not isinstance(path, DocumentSource)]
-        paths = tuple(clusters)
-        old, new = _what_if(reading, clusters, [*applied, *added], removed)
-    elif added or removed:
-        old, new = _what_if(reading, paths, added, removed)
+        cluster = sources.of_paths(*clusters)
+        change = _Change(sources.of_paths(*applied, *asked.added), asked.removed)
+        # Nothing but the change itself says what `new` has of a change that is only tried: what there is can be asked
+        yield _Pair(None, partial(_what_if, cluster, change, settings), cluster.arguments())
+    elif asked.added or asked.removed:
+        change = _Change(replace(sources.of_paths(*asked.added), environments=()), asked.removed)
+        for one in each_environment(sources):
+            load = partial(_what_if, one.sources, change, settings)
+            yield _Pair(one.name, load, one.sources.arguments(), told=one.told)
     elif named or len(more) != 2:
         words = (
-            "give OLD and NEW; or --git A..B PATH...; or -f PATH... with --with or --without; or --cluster -f PATH..."
+            "give OLD and NEW; or --git A..B PATH...; or -f PATH... with --between, --with or --without; "
+            "or --cluster -f PATH..."
         )
         raise click.UsageError(words)
     elif more == ("-", "-"):
         raise click.UsageError("only one of OLD and NEW can be standard input")
     else:
-        old, new = (reading.load([path]) for path in more)
-    if sources.unread is Handling.ERROR:
-        _refuse_unread(old, new)
-    warn([*new.warnings, *new.notices(), *(error for rejected in new.rejected for error in rejected.errors)])
-    # Nothing but the change itself says what `new` has of a change that is only tried: what there is can be asked
-    asked = paths if git is not None or added or removed or named else more[1:]
-    report = compare(old, new, unread=sources.unread is not Handling.IGNORE)
-    report = replace(report, source=sources.arguments(asked))
-    _emit(report, output)
-    sys.exit(report.status(FailOn(fail_on)))
+        old, new = (_Side(each_environment(sources.of_paths(path))) for path in more)
+        yield from _matched(old, new, settings)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """How manifests are read, the same for both sides.
+def _between(sources: Sources, settings: Settings, names: tuple[str, str]) -> _Pair:
+    """Return two environments of the same paths."""
+    _ = sources.required_paths
+    old, new = (only(replace(sources, environments=(name,)), "name one") for name in names)
+    return _Pair(None, lambda: (_load(old, settings), _load(new, settings)), new.arguments())
 
-    What `--unread` means for a comparison is not what it means for an answer, so that here it is to ignore them.
-    """
 
-    sources: Sources
-    settings: Settings
-
-    def load(self, paths: Sequence[str | os.PathLike[str]]) -> Authority:
-        return self.sources.of_paths(*paths).authority(self.settings)
-
-    def read(self, paths: Sequence[str | os.PathLike[str]]) -> Manifests:
-        return self.sources.of_paths(*paths).manifests(self.settings)
-
-    def authority(self, manifests: Manifests) -> Authority:
-        try:
-            return Authority(manifests, self.settings, strict=self.sources.strict, unread=Handling.IGNORE)
-        except ManifestError:
-            fail(manifests.reporter)
-
-    def nothing(self) -> Authority:
-        return Authority(read_manifests([], self.settings), self.settings, unread=Handling.IGNORE)
+def _load(sources: Sources, settings: Settings) -> Authority:
+    """Read one side. For a comparison, `--unread` is not about the verdicts of one side."""
+    return replace(sources, unread=Handling.IGNORE).authority(settings)
 
 
 def _refuse_unread(old: Authority, new: Authority) -> None:
@@ -144,67 +240,109 @@ def _refuse_unread(old: Authority, new: Authority) -> None:
         fail(diagnose_unread(objects, Handling.ERROR))
 
 
-# Revisions
+# Two sides, with the environments of each
 
 
-def _revisions(reading: _Reading, words: str, paths: Sequence[str | os.PathLike[str]]) -> tuple[Authority, Authority]:
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The environments of one side: none where the paths do not exist there. They are read in the folder."""
+
+    environments: list[EnvironmentSources]
+    folder: str | os.PathLike[str] = os.curdir
+
+    def named(self) -> dict[str, Sources]:
+        """Return the sources of each environment by its name."""
+        named = {}
+        for one in self.environments:
+            found = one.sources.found
+            named[one.name or (found[0].name if found else "")] = one.sources
+        return named
+
+    def load(self, sources: Sources | None, settings: Settings) -> Authority:
+        """Read one of the environments; without any there is nothing."""
+        if sources is None:
+            return Authority(read_manifests([], settings), settings, unread=Handling.IGNORE)
+        with chdir(self.folder):
+            return _load(sources, settings)
+
+
+def _matched(old: _Side, new: _Side, settings: Settings, asked: tuple[str, ...] | None = None) -> Iterator[_Pair]:
+    """Yield the environments of the same name; of sides with one at most, these whatever they are called."""
+    told = tuple(finding for side in (old, new) for one in side.environments[:1] for finding in one.told)
+    if max(len(old.environments), len(new.environments)) == 1:
+        before, after = (next((one.sources for one in side.environments), None) for side in (old, new))
+        arguments = asked if asked is not None or after is None else after.arguments()
+        yield _Pair(None, lambda: (old.load(before, settings), new.load(after, settings)), arguments or (), told=told)
+        return
+    olds, news = old.named(), new.named()
+
+    def load(name: str) -> tuple[Authority, Authority]:
+        return old.load(olds[name], settings), new.load(news[name], settings)
+
+    for name in dict.fromkeys((*olds, *news)):
+        if name in olds and name in news:
+            yield _Pair(name, partial(load, name), news[name].arguments(), told=told)
+        else:
+            yield _Pair(name, None, side="OLD" if name in olds else "NEW", told=told)
+
+
+def _revisions(sources: Sources, settings: Settings, words: str, folders: ExitStack) -> Iterator[_Pair]:
+    paths = sources.paths
     if not paths:
         raise click.UsageError("give the files or folders to compare: --git A..B PATH...")
     if any(Path(path).is_absolute() or os.fspath(path) == "-" for path in paths):
         raise click.UsageError("paths in a repository are relative to the current folder")
     try:
         revisions = revisions_of(words)
-        with _folder(revisions.old):
-            old = _load_there(reading, paths)
-        with _folder(revisions.new):
-            new = _load_there(reading, paths)
+        old = _side_of(revisions.old, sources, folders)
+        new = _side_of(revisions.new, sources, folders)
     except RevisionsError as error:
         fail([error.diagnostic])
-    if old is None and new is None:
+    if not old.environments and not new.environments:
         bad_option(f"neither side has {', '.join(str(Path(path)) for path in paths)}")
-    return old or reading.nothing(), new or reading.nothing()
+    yield from _matched(old, new, settings, sources.arguments())
 
 
-@contextmanager
-def _folder(commit: str | None) -> Iterator[None]:
-    """Make the files of a commit those of the current folder, so that they have the names that they always have."""
-    if commit is None:
-        yield
-        return
-    with checked_out(commit) as folder, chdir(folder):
-        yield
+def _side_of(commit: str | None, sources: Sources, folders: ExitStack) -> _Side:
+    """Return what is there of the paths in a commit; with None, in the files as they are.
 
-
-def _load_there(reading: _Reading, paths: Sequence[str | os.PathLike[str]]) -> Authority | None:
-    """Return what is there of some paths; None where nothing is: they were added, or removed."""
-    there = [path for path in paths if Path(path).exists()]
-    return reading.load(there) if there else None
+    The files are read in a folder that is the current one then, so that they have the names that they always have.
+    """
+    folder = Path(os.curdir) if commit is None else folders.enter_context(checked_out(commit))
+    with chdir(folder):
+        there = [path for path in sources.paths if Path(path).exists()]
+        return _Side(each_environment(sources.of_paths(*there)) if there else [], folder)
 
 
 # What if
 
 
-def _what_if(
-    reading: _Reading,
-    paths: Sequence[str | os.PathLike[str]],
-    added: Sequence[str | os.PathLike[str]],
-    removed: Sequence[str],
-) -> tuple[Authority, Authority]:
-    """Return what there is, and the same with a change: as `kubectl apply` of `added` would make it."""
-    if "-" in paths:
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change that is tried: manifests that are added or replaced, and names of objects that are removed."""
+
+    added: Sources
+    removed: Sequence[str]
+
+
+def _what_if(sources: Sources, change: _Change, settings: Settings) -> tuple[Authority, Authority]:
+    """Return what there is, and the same with a change: as `kubectl apply` would make it."""
+    if "-" in sources.paths:
         raise click.UsageError("with --with and --without, -f is for files: give those instead of -")
-    manifests = reading.read(paths)
-    old, new = reading.authority(manifests), reading.authority(manifests)
+    manifests = sources.manifests(settings)
+    reading = replace(sources, unread=Handling.IGNORE)
+    old, new = (reading.authority_on(manifests) for _ in range(2))
     names = [str(policy.ref) for policy in new.policies] + list(map(str, new.world.objects))
     names += list(map(str, new.unread_objects.objects))
-    unknown = [name for name in removed if name not in names]
+    unknown = [name for name in change.removed if name not in names]
     if unknown:
+        say_absent()
         fail([_not_there(name, names) for name in unknown])
-    news = reading.read(added) if added else None
+    news = only(change.added, "add one").manifests(settings) if change.added.paths else None
     if news is not None and news.reporter.errors:
         fail(news.reporter)
     try:
-        new.update(news if news is not None else (), removed)
+        new.update(news if news is not None else (), change.removed)
     except ManifestError as error:
         fail(error.diagnostics)
     return old, new

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 
 import click
 
 from eastgate.basics.collection import no_collection
 from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
 from eastgate.cli import complete
+from eastgate.cli.environments import answer_each, each_environment
 from eastgate.cli.inspecting import cluster_from, inspecting_options, split_paths
 from eastgate.cli.options import Sources
-from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_option, say, terminal_width
-from eastgate.cli.unconsidered import note
+from eastgate.cli.output import (
+    PARTIAL,
+    UNDECIDED,
+    colored,
+    emit_json,
+    emit_yaml,
+    output_option,
+    say,
+    say_absent,
+    terminal_width,
+    warn,
+)
+from eastgate.cli.unconsidered import is_whole, note, say_left_out
 from eastgate.cluster.unread import Handling, describe_unread
 from eastgate.reading.manifests import Document
 from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
 
+_ENVIRONMENTS = ("environment", "environments")
 
-@click.command(epilog="Exits with 0, or with 2 if a name is not there or what is listed is broken.")
+
+@click.command(
+    epilog="Exits with 0, with 2 if a name is not there or what is listed is broken, or 3 if a part could not be read."
+)
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.kinds_and_names)
 @click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, which is also what there is without -n.")
 @click.option("-l", "--selector", metavar="LABELS", help="Only what has these labels: app=web,tier in (a, b),!legacy.")
@@ -36,33 +54,80 @@ def get(
 ) -> None:
     """List policies, workloads, Services, routes and other objects.
 
-    KIND is policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind.
+    KIND is policies, workloads, pods, services, gateways, routes, backends, namespaces, environments, or any kind.
     """
     kind, slash, name = words[0].partition("/")
     names, paths = split_paths(words[1:])
     names += [name] if slash else []
-    cluster = cluster_from(replace(sources, more=tuple(paths)))
-    where = sources.namespace if not all_namespaces else None
+    chosen = replace(sources, more=tuple(paths))
+    if kind.lower() in _ENVIRONMENTS:
+        _get_environments(chosen, names, output, headers=not no_headers)
+        return
+    wanted = _Wanted(kind, tuple(names), selector, sources.namespace if not all_namespaces else None)
+    answer_each(chosen, lambda own: _get(own, wanted, output, headers=not no_headers), output=output)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    kind: str
+    names: tuple[str, ...]
+    selector: str | None
+    namespace: str | None
+
+
+def _get(sources: Sources, asked: _Wanted, output: str, *, headers: bool) -> None:
+    kind, names, selector, where = asked.kind, asked.names, asked.selector, asked.namespace
+    cluster = cluster_from(sources)
     try:
         wanted = parse_selector(selector) if selector is not None else None
         with no_collection():
             listed = listing(cluster, kind, namespace=where, names=names, selector=wanted)
     except (BadSelector, UnknownKind) as error:
         raise click.UsageError(str(error)) from None
-    _show(listed, output, is_single=len(names) == 1, headers=not no_headers)
+    _show(listed, output, is_single=len(names) == 1, headers=headers)
     missing = [name for name in names if all(name not in (row.name, f"{row.kind}/{row.name}") for row in listed.rows)]
+    if missing and is_whole(sources, cluster.authority):
+        say_absent()
     for name in missing:
         say(printable(f"there is no {kind} {name}"), err=True)
     if sources.unread is not Handling.IGNORE:
         note(describe_unread(cluster.authority.unread_objects.objects), err=True)
+    left_out = say_left_out(cluster.authority.unread_objects.objects, err=True)
     broken = {
         (rejected.ref.group, rejected.ref.kind, rejected.ref.namespace or "", rejected.ref.name)
         for rejected in cluster.authority.rejected
+        if not rejected.is_unfilled
     }
     if missing or any((row.group, row.kind, row.namespace, row.name) in broken for row in listed.rows):
         sys.exit(UNDECIDED)
     if not listed.rows and output in ("text", "wide"):
         say(printable(f"no {kind} found" + (f" in namespace {where}" if where else "")), err=True)
+    if left_out:
+        sys.exit(PARTIAL)
+
+
+def _get_environments(sources: Sources, names: Sequence[str], output: str, *, headers: bool) -> None:
+    """List the environments themselves, without reading what they are made of."""
+    from eastgate.reports.get.environments import environment_lines, environments_to_json
+
+    _ = sources.required_paths
+    each = each_environment(replace(sources, environments=(*sources.environments, *names)))
+    found = list({id(found): found for one in each for found in one.sources.found}.values())
+    warn(each[0].told)
+    match output:
+        case "json":
+            emit_json({"environments": environments_to_json(found)})
+        case "yaml":
+            emit_yaml({"environments": environments_to_json(found)})
+        case "name":
+            for environment in found:
+                say(printable(environment.name))
+        case _:
+            wide, width = output == "wide", terminal_width() if output == "text" else None
+            for line in environment_lines(found, wide=wide, headers=headers, width=width, color=colored()):
+                say(line)
+            if not found:
+                say("no environments found", err=True)
 
 
 def _show(listed: Listing, output: str, *, is_single: bool, headers: bool) -> None:
@@ -71,12 +136,7 @@ def _show(listed: Listing, output: str, *, is_single: bool, headers: bool) -> No
         case "json":
             emit_json(_manifests(documents, is_single=is_single))
         case "yaml":
-            import yaml  # only who asks for it pays for it
-
-            from eastgate.reading.manifests.heads import PrintableDumper
-
-            manifests = _manifests(documents, is_single=is_single)
-            emit(yaml.dump(manifests, Dumper=PrintableDumper, sort_keys=False, allow_unicode=True))
+            emit_yaml(_manifests(documents, is_single=is_single))
         case "name":
             for row in listed.rows:
                 say(printable(row.full_name))

@@ -13,12 +13,29 @@ from eastgate.authority.questions import QuestionError, ends
 from eastgate.basics.collection import no_collection
 from eastgate.basics.records import dataclass
 from eastgate.cli import complete
+from eastgate.cli.environments import answer_each
 from eastgate.cli.inspecting import cluster_from, completeness, inspecting_options
 from eastgate.cli.options import Sources, more_files, record
-from eastgate.cli.output import colored, emit, emit_json, fail, output_option, say, terminal_width
+from eastgate.cli.output import (
+    ALLOWED,
+    FROM_WHAT_WAS_READ,
+    PARTIAL,
+    UNDECIDED,
+    colored,
+    emit,
+    emit_json,
+    fail,
+    output_option,
+    say,
+    terminal_width,
+)
+from eastgate.cli.unconsidered import note_absence
+from eastgate.cluster.unread import parts_of
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.graph import FORMATS, GraphSelection, Grouping, Survey, make_graph, render, survey
+from eastgate.reports.graph.invented import join, name_invented, worlds_of
 from eastgate.reports.graph.making import MOST_NODES
+from eastgate.reports.graph.model import Graph
 from eastgate.reports.graph.notes import list_notes, mark_doubts
 from eastgate.reports.graph.rendering import PICTURES
 from eastgate.reports.graph.selection import port_of
@@ -29,6 +46,9 @@ _EXIT = (
     "Exits with 0, with 2 if a caller or destination is not there or a policy that is about one is broken, "
     "or with 3 if what is not read could change who may reach what."
 )
+
+
+_STATUSES = (ALLOWED, PARTIAL, UNDECIDED)  # the worst last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +120,33 @@ _selected = record(
 @output_option(*FORMATS, about="Form of the answer; `html` is a page that needs nothing else.")
 def graph(sources: Sources, selected: _SelectionOptions, by: str | None, why: bool, unused: bool, output: str) -> None:
     """Show who can reach whom, and on which ports."""
+
+    def answer(own: Sources) -> None:
+        _graph(own, selected, Grouping(by) if by is not None else None, why, unused, output)
+
+    answer_each(sources, answer, output=output)
+
+
+def _graph(
+    sources: Sources, selected: _SelectionOptions, by: Grouping | None, why: bool, unused: bool, output: str
+) -> None:
     cluster = cluster_from(sources)
     if unused:
         _show_unused(cluster, output)
         return
+    grouping, status = Grouping(by) if by is not None else None, 0
+    graphs: list[Graph] = []
     try:
         with no_collection():
-            surveyed = survey(cluster.authority, selected.selection(cluster.authority, sources))
-            _show(cluster, surveyed, Grouping(by) if by is not None else None, output, why=why)
+            for invention in worlds_of(cluster.authority):
+                surveyed = survey(cluster.authority, selected.selection(cluster.authority, sources))
+                graphs.append(name_invented(_make(cluster, surveyed, grouping, output, why=why), invention))
+                status = max(status, completeness(cluster, surveyed.points), key=_STATUSES.index)
+            _show(join(graphs), output, why=why, full=sources.verbose)
     except QuestionError as error:
+        note_absence(error, sources, cluster.authority)
         fail([error.diagnostic])
-    sys.exit(completeness(cluster, surveyed.points))
+    sys.exit(status)
 
 
 def _node_name(name: str, namespace: str | None) -> str:
@@ -123,7 +159,7 @@ def _node_name(name: str, namespace: str | None) -> str:
     return f"{ends.Pod.kind if kind in ends.WORKLOADS else kind}:{rest}"
 
 
-def _show(cluster: Cluster, surveyed: Survey, by: Grouping | None, output: str, *, why: bool) -> None:
+def _make(cluster: Cluster, surveyed: Survey, by: Grouping | None, output: str, *, why: bool) -> Graph:
     made = make_graph(
         surveyed,
         by,
@@ -132,13 +168,19 @@ def _show(cluster: Cluster, surveyed: Survey, by: Grouping | None, output: str, 
         pods=output not in ("json", "csv"),
     )
     made = mark_doubts(cluster, made)
-    made = replace(made, notes=(*made.notes, *list_notes(cluster, surveyed.points)))
+    lost = tuple(parts_of(cluster.unconsidered(surveyed.points).matches))
+    return replace(made, notes=(*made.notes, *list_notes(cluster, surveyed.points)), left_out=lost)
+
+
+def _show(made: Graph, output: str, *, why: bool, full: bool) -> None:
     if output == "text":
-        is_full = surveyed.selection.exact
-        say(to_text(made, why=why, width=terminal_width(), color=colored(), full=is_full))
+        if made.left_out:
+            say(FROM_WHAT_WAS_READ)
+        say(to_text(made, why=why, width=terminal_width(), color=colored(), full=full))
     else:
         emit(render(made, output, why=why))
-        _warn(made.notes if output in ("csv", "dot", "mermaid", "svg", "html") else ())
+        preface = [made.preface] if made.preface is not None else []
+        _warn([*preface, *made.notes] if output in ("csv", "dot", "mermaid", "svg", "html") else ())
 
 
 def _warn(notes: Sequence[str]) -> None:

@@ -76,7 +76,10 @@ _GROUPS: Mapping[str, str] = MappingProxyType(
             "external-auth repeat timeout"
         ),
         "Line": "last decision",
-        "Input": "filename kustomize follow exclude git with without cluster kubeconfig context namespace",
+        "Input": (
+            "filename kustomize environment helm helm-values follow exclude git between with without cluster "
+            "kubeconfig context namespace"
+        ),
         "Selection": "select ignore selector all-namespaces external kind baseline",
         "Settings": "set config unread strict assume",
         "Output": (

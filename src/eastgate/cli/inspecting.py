@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from eastgate.authority.reading import ManifestError
+from eastgate.authority.reading import sort_reading
 from eastgate.cli.options import Sources, cluster_options, left_out, source_options, strict_option
-from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, Decorator, fail, say, warn
+from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, Decorator, say, warn
 from eastgate.cluster.points import Point
 from eastgate.cluster.unread import Standing, standing
 from eastgate.reports.cluster import Cluster
@@ -37,7 +37,8 @@ def completeness(cluster: Cluster, points: Sequence[Point]) -> int:
     """Return the exit status of what is said about some points: whether it is complete."""
     authority = cluster.authority
     stands = standing(cluster.unconsidered(points), authority.unread, allowed=True)
-    if authority.rejected_at(points) or stands is Standing.UNDECIDED:
+    rejected = any(not policy.is_unfilled for policy in cluster.rejected_at(points))
+    if rejected or stands is Standing.UNDECIDED:
         return UNDECIDED
     return PARTIAL if stands is Standing.PARTIAL else ALLOWED
 
@@ -47,22 +48,11 @@ def cluster_from(sources: Sources) -> Cluster:
     _ = sources.required_paths
     settings = sources.settings()
     reading = sources.documents(settings)
-    try:
-        cluster = Cluster.of(
-            reading.documents,
-            settings,
-            reading.reporter,
-            reading.twice,
-            strict=sources.strict,
-            unread=sources.unread,
-            verbose=sources.verbose,
-        )
-    except ManifestError:
-        fail(reading.reporter)
+    authority = sources.authority_on(sort_reading(reading, settings))
+    cluster = Cluster(authority, reading.documents, verbose=sources.verbose)
     if sources.verbose:
         summary = f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies"
         say(summary + left_out(reading.excluded), err=True)
-    authority = cluster.authority
     errors = (error for rejected in authority.rejected for error in rejected.errors)
     warn([*authority.warnings, *authority.notices(), *errors])
     return cluster

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import functools
+import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import click
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.config import LintIgnore, read_config, read_ignores
+from eastgate.authority.environments import Deployment
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import DocumentSource, ManifestError, Manifests, read_documents, read_manifests
 from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
+from eastgate.cli import complete
 from eastgate.cli.output import Decorator, fail, say
 from eastgate.cli.progress import progress
-from eastgate.cluster.unread import Handling, describe_unread
+from eastgate.cluster.unread import Handling, describe_unread, list_left_out
 from eastgate.reading.manifests import Bounds, Kustomized, ReadResult
 from eastgate.settings import BAD_SETTING, Settings, SettingsError, Sidecars
 
 if TYPE_CHECKING:
     from eastgate.reading.jwt import KeySource
+    from eastgate.reading.repository import Environment, RepositoryOptions
 
 BAD_OPTION = Code("EG0002", "option not understood", "An option of the form key=value has another form.")
 
@@ -60,6 +65,8 @@ class Sources:
     """The manifests or the cluster that a command reads, and how it reads them.
 
     `named` are paths of options, and `more` those without an option. `values` are settings as `--set` has them.
+    `environments` are the names, or patterns of names, of those that are wanted. `deployment` is the one that is read,
+    in the place of the paths. `stdin` is what standard input has, where that was read already.
     """
 
     named: tuple[str | os.PathLike[str], ...] = ()
@@ -72,6 +79,11 @@ class Sources:
     verbose: bool = False
     strict: bool = False
     unread: Handling = Handling.BY_KIND
+    environments: tuple[str, ...] = ()
+    helm: str | None = None
+    helm_values: tuple[str, ...] = ()
+    deployment: Deployment | None = None
+    stdin: bytes | None = None
 
     @classmethod
     def of(
@@ -122,7 +134,26 @@ class Sources:
 
     def of_paths(self, *paths: str | os.PathLike[str]) -> Sources:
         """Return the same way of reading, for other paths."""
-        return replace(self, named=paths, more=())
+        return replace(self, named=paths, more=(), deployment=None)
+
+    @property
+    def repository(self) -> RepositoryOptions | None:
+        """Return how environments of a repository are built; None as by default."""
+        if self.helm is None and not self.helm_values:
+            return None
+        from eastgate.reading.repository import RepositoryOptions  # files have no environments
+
+        return RepositoryOptions(helm=self.helm, helm_values=self.helm_values)
+
+    @property
+    def read_paths(self) -> tuple[str | os.PathLike[str], ...]:
+        """Return the paths that are read: those of the environment, if one is chosen."""
+        return self.paths if self.deployment is None else self.deployment.paths
+
+    @property
+    def found(self) -> tuple[Environment, ...]:
+        """Return the environments that are read."""
+        return () if self.deployment is None else self.deployment.environments
 
     def settings(self) -> Settings:
         """Return the settings: the file's, and over them those of the command line."""
@@ -131,12 +162,16 @@ class Sources:
     def manifests(self, settings: Settings) -> Manifests:
         """Read the manifests. What is wrong with them is in the result."""
         with progress("reading manifests") as on_file:
-            return read_manifests(self.paths, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=self.bounds)
+            return read_manifests(self.read_paths, settings, stdin=self._stdin, on_file=on_file, bounds=self.bounds)
 
     def documents(self, settings: Settings) -> ReadResult:
         """Read the documents as they were written. What is wrong with them is in the result."""
         with progress("reading manifests") as on_file:
-            return read_documents(self.paths, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=self.bounds)
+            return read_documents(self.read_paths, settings, stdin=self._stdin, on_file=on_file, bounds=self.bounds)
+
+    @property
+    def _stdin(self) -> BinaryIO:
+        return sys.stdin.buffer if self.stdin is None else io.BytesIO(self.stdin)
 
     def authority(self, settings: Settings, keys: KeySource | None = None) -> Authority:
         """Read the manifests, or print everything that is wrong with them and exit."""
@@ -145,15 +180,27 @@ class Sources:
         if self.verbose:
             say(
                 f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies; "
-                f"left aside {manifests.unused} of kinds that are not used" + left_out(manifests.excluded),
+                f"left aside {manifests.unused} of kinds that are not used"
+                + (f", and {manifests.skipped} documents that are no manifests" if manifests.skipped else "")
+                + left_out(manifests.excluded),
                 err=True,
             )
             for line in describe_unread(manifests.unread.objects):
                 say(printable(line), err=True)
+        return self.authority_on(manifests, keys)
+
+    def authority_on(self, manifests: Manifests, keys: KeySource | None = None) -> Authority:
+        """Build an authority on manifests without what cannot be read, or print what stops all answers and exit."""
+        if not self.strict:
+            leave_out(manifests)
         try:
-            return Authority(manifests, settings, keys, strict=self.strict, unread=self.unread)
-        except ManifestError:
-            fail(manifests.reporter)
+            authority = Authority(manifests, None, keys, strict=self.strict, unread=self.unread)
+        except ManifestError as error:
+            fail([*(each for each in manifests.reporter if not each.is_error), *error.diagnostics])
+        if self.verbose:
+            for line in list_left_out(manifests.unread.objects, None):
+                say(printable(line), err=True)
+        return authority
 
     def arguments(self, paths: Iterable[object] | None = None) -> tuple[str, ...]:
         """Return the arguments by which another command reads the same, so that a command in output can be pasted."""
@@ -166,6 +213,11 @@ class Sources:
                     arguments += ["-k", os.fspath(path)]
                 case _:
                     arguments += ["-f", str(path)]
+        for name in self.environments:
+            arguments += ["--environment", name]
+        arguments += ["--helm", self.helm] if self.helm is not None else []
+        for file in self.helm_values:
+            arguments += ["--helm-values", file]
         for value in self.values:
             arguments += ["--set", value] if value != SEEN_SIDECARS else []
         arguments += ["--config", self.config] if self.config is not None else []
@@ -190,30 +242,40 @@ def cluster_path(
 more_files = click.argument("more_files", nargs=-1, metavar="[PATH]...", type=click.Path(allow_dash=True))
 
 cluster_options = (
-    click.option(
-        "--cluster",
-        is_flag=True,
-        help="Read a cluster instead of manifests.",
-    ),
+    click.option("--cluster", is_flag=True, help="Read a cluster instead of manifests."),
     click.option("--kubeconfig", type=click.Path(), metavar="FILE", help="Kubeconfig of the cluster."),
     click.option("--context", metavar="NAME", help="Its context, if not the current one."),
+)
+
+helm_options = (
+    click.option("--helm", metavar="PATH", type=click.Path(), help="The helm program that renders charts."),
+    click.option(
+        "--helm-values",
+        multiple=True,
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        help="Values over those of charts.",
+    ),
+)
+
+
+environment_options = (
+    click.option(
+        "--environment",
+        "environments",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=complete.environments,
+        help="Only this environment of a repository; `*` stands for anything.",
+    ),
+    *helm_options,
 )
 
 default_namespace = click.option("-n", "--namespace", metavar="NS", help="Namespace of objects without one.")
 
 settings_options = (
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Setting, such as denyOnly=allow.",
-    ),
-    click.option(
-        "--config",
-        type=click.Path(dir_okay=False),
-        help="File with settings. Default: eastgate.yaml",
-    ),
+    click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Setting, such as denyOnly=allow."),
+    click.option("--config", type=click.Path(dir_okay=False), help="File with settings. Default: eastgate.yaml"),
 )
 
 follow_option = click.option("--follow", is_flag=True, help="Follow links and paths out of the folders.")
@@ -227,11 +289,7 @@ exclude_option = click.option(
 
 # One option for whoever wants no answer where there is any doubt, whatever the doubt is about. What it means for a
 # question: names and methods that are probably misspelt (warnings otherwise) are errors.
-strict_option = click.option(
-    "--strict",
-    is_flag=True,
-    help="Stop at any error, and at probable typos.",
-)
+strict_option = click.option("--strict", is_flag=True, help="Stop at any error, and at probable typos.")
 
 unread_option = click.option(
     "--unread",
@@ -270,6 +328,7 @@ _READING = (
         type=click.Path(),
         help="Folder that kustomize or kubectl renders.",
     ),
+    *environment_options,
     *settings_options,
     follow_option,
     exclude_option,

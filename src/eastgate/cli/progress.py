@@ -12,14 +12,19 @@ _PATIENCE = 1.0
 
 @contextmanager
 def progress(action: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function to call with (done, total); None where nobody would see a bar."""
-    if not sys.stderr.isatty():
+    """Yield a function to call with (done, total); None where nobody would see a bar.
+
+    Inside of other work that has a bar there is none.
+    """
+    if not sys.stderr.isatty() or _shown:
         yield None
         return
     bar = _Bar(action)
+    _shown.append(bar)
     try:
         yield bar.show
     finally:
+        _shown.pop()
         bar.close()
 
 
@@ -51,3 +56,6 @@ class _Bar:
     def close(self) -> None:
         if self._close is not None:
             self._close()
+
+
+_shown: list[_Bar] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,10 +12,12 @@ from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.records import dataclass
 from eastgate.cli.options import (
     SEEN_SIDECARS,
+    Sources,
     cluster_options,
     cluster_path,
     follow_option,
     handling_of,
+    helm_options,
     record,
     settings_from,
     strict_option,
@@ -25,6 +28,9 @@ from eastgate.cli.progress import progress
 from eastgate.reports.tables import read_tables, run_tables
 from eastgate.reports.tables.model import Table
 from eastgate.reports.tables.report import junit, text, to_json
+
+if TYPE_CHECKING:
+    from eastgate.reading.repository import RepositoryOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +46,8 @@ class _Tables:
     namespace: str | None
     follow: bool
     unread: str | None
+    helm: str | None
+    helm_values: tuple[str, ...]
 
     def read(self) -> tuple[list[Table], Reporter]:
         """Return the tables, and what is wrong with files of tables."""
@@ -49,6 +57,11 @@ class _Tables:
         live = cluster_path(self.cluster, self.kubeconfig, self.context, self.namespace)
         settings = settings_from(() if live is None else (SEEN_SIDECARS,), self.config)
         return read_tables(paths, settings, follow=self.follow, unread=handling_of(self.unread), cluster=live)
+
+    @property
+    def repository(self) -> RepositoryOptions | None:
+        """Return how the environments that tables name are built."""
+        return Sources(helm=self.helm, helm_values=self.helm_values).repository
 
 
 _tables = record(
@@ -71,6 +84,7 @@ _tables = record(
     click.option("-n", "--namespace", metavar="NS", help="With --cluster: read only this namespace."),
     follow_option,
     unread_option,
+    *helm_options,
 )
 
 
@@ -98,8 +112,9 @@ def test(
     PATH... are files, or folders with files, that contain DecisionTest and Invariant documents.
     """
     documents, reporter = tables.read()
+    covered = coverage or fail_under is not None
     with progress("deciding") as on_case:
-        run = run_tables(documents, coverage=coverage or fail_under is not None, strict=strict, on_case=on_case)
+        run = run_tables(documents, coverage=covered, strict=strict, on_case=on_case, repository=tables.repository)
     run.diagnostics[:0] = reporter.diagnostics
     warn(run.diagnostics)
     if junit_file is not None:

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
+from eastgate.authority.questions import NOT_DECLARED, QuestionError
 from eastgate.basics.diagnostics.printable import printable
-from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say
-from eastgate.cluster.unread import Handling, Standing, Unconsidered, describe_unconsidered, standing
+from eastgate.cli.options import Sources
+from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say, say_absent
+from eastgate.cluster.unread import (
+    Handling,
+    Standing,
+    Unconsidered,
+    Unread,
+    describe_unconsidered,
+    list_left_out,
+    standing,
+)
 
 
 def status_of(decision: Decision, handling: Handling) -> int:
@@ -17,9 +28,37 @@ def status_of(decision: Decision, handling: Handling) -> int:
     return ALLOWED if decision.allowed else DENIED
 
 
+def note_absence(error: QuestionError, sources: Sources, authority: Authority) -> None:
+    """Note that the environment does not have an end of the question, if that is why it cannot be decided."""
+    if error.diagnostic.code is NOT_DECLARED and is_whole(sources, authority) and not _is_about_others(authority):
+        say_absent()
+
+
+def _is_about_others(authority: Authority) -> bool:
+    """Return whether policies here may be about what runs in another environment, as they select nothing here."""
+    policies, world = authority.policies, authority.world
+    if not world.workloads:
+        return bool(policies or authority.unread_objects.objects)
+    return any(not any(world.select(target) for target in policy.targets) for policy in policies if policy.targets)
+
+
+def is_whole(sources: Sources, authority: Authority) -> bool:
+    """Return whether everything was read: otherwise something that is not there may be in what was left out."""
+    lost = [each.part for each in authority.unread_objects.objects if each.part is not None]
+    lost += [each for environment in sources.found for each in environment.left_out]
+    return not any(part.can_decide for part in lost)
+
+
 def tell(unconsidered: Unconsidered, handling: Handling) -> None:
     """Say what was not considered."""
     note(describe_unconsidered(unconsidered, handling))
+
+
+def say_left_out(objects: Iterable[Unread], *, err: bool = False) -> bool:
+    """List the parts that could not be read; return whether any of them may decide something."""
+    left_out = [unread for unread in objects if unread.part is not None]
+    note(list_left_out(left_out), err=err)
+    return any(unread.part is not None and unread.part.can_decide for unread in left_out)
 
 
 def note(lines: Iterable[str], *, err: bool = False) -> None:

@@ -95,6 +95,8 @@ def up(
             strict=sources.strict,
             unread=sources.unread,
             keys=issuer_keys(jwks),
+            environments=sources.environments,
+            repository=sources.repository,
         ),
         chosen,
         options,

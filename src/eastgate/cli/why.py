@@ -13,6 +13,7 @@ from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.regexes import regex
 from eastgate.cli import complete
 from eastgate.cli.call import ask, mesh_option
+from eastgate.cli.environments import only
 from eastgate.cli.options import Sources, cluster_options, source_options
 from eastgate.cli.output import UNDECIDED, colored, emit_json, fail, output_option, say, warn
 
@@ -147,7 +148,7 @@ def _by_files(log: Log, sources: Sources, ends: tuple[str | None, str | None], o
         source_from(source, settings) if source is not None else None,
         destination_from(to, settings) if to is not None else None,
     )
-    authority = replace(sources, strict=True).authority(settings)
+    authority = replace(only(sources, "a log is of one"), strict=True).authority(settings)
     log.locate(authority)
     warn(authority.warnings)
 

@@ -32,6 +32,7 @@ from eastgate.cluster.objects import (
 )
 from eastgate.cluster.read_containers import PROTOCOL, ports
 from eastgate.cluster.read_gateways import GATEWAY, GRANT, ROUTES, make_gateway
+from eastgate.cluster.read_machines import MACHINES
 from eastgate.cluster.read_pods import CONTROLLERS, POD, make_pod
 from eastgate.cluster.secrets import SECRET, make_secret
 from eastgate.cluster.shapes import (
@@ -198,6 +199,7 @@ _FORMS: Mapping[str, tuple[Record[None], Callable[..., WorldObject]]] = {
     "MeshGateway": (MESH_GATEWAY, MeshGateway),
     "ReferenceGrant": (GRANT, ReferenceGrant),
     **CONTROLLERS,
+    **MACHINES,
     **ROUTES,
 }
 """The shape of each kind, and what makes an object of the fields that are read."""

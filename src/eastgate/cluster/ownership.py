@@ -26,6 +26,9 @@ _SPOKEN_FOR = {
     "Job": ("CronJob",),
     "StatefulSet": ("Prometheus", "Alertmanager"),
     "Deployment": ("KnativeService",),
+    "ReplicationController": ("DeploymentConfig",),
+    "VirtualMachine": ("VirtualMachinePool",),
+    "VirtualMachineInstance": ("VirtualMachine", "VirtualMachineInstanceReplicaSet"),
 }
 # A Deployment and a Rollout name their ReplicaSets `<name>-<hash>`, and put the hash on the pods.
 _HASH_LABELS = ("pod-template-hash", "rollouts-pod-template-hash")
@@ -36,6 +39,9 @@ _MAKERS = (
     ("StatefulSet", "Alertmanager", regex(r"alertmanager-(.+)")),
     ("Deployment", "KnativeService", regex(r"(.+)-[0-9]{5,}-deployment")),
     ("Revision.serving.knative.dev", "KnativeService", regex(r"(.+)-[0-9]{5,}")),
+    ("ReplicationController", "DeploymentConfig", regex(r"(.+)-[0-9]+")),
+    ("VirtualMachineInstance", "VirtualMachine", regex(r"(.+)")),
+    ("VirtualMachine", "VirtualMachinePool", regex(r"(.+)-[0-9]+")),
 )
 
 

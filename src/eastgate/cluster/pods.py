@@ -29,6 +29,11 @@ CONTROLLER_KINDS = {
     "KnativeService": "serving.knative.dev",
     "Prometheus": "monitoring.coreos.com",
     "Alertmanager": "monitoring.coreos.com",
+    "DeploymentConfig": "apps.openshift.io",
+    "VirtualMachine": "kubevirt.io",
+    "VirtualMachineInstance": "kubevirt.io",
+    "VirtualMachineInstanceReplicaSet": "kubevirt.io",
+    "VirtualMachinePool": "pool.kubevirt.io",
 }
 """The kinds that make pods, with their groups, in the order in which they are given the plain key of a name."""
 

@@ -115,14 +115,14 @@ def _controls(reference: Data) -> bool:
     return reference.get("controller") is True
 
 
-_ACCOUNT: Text[None] = Text("a name", Demand(_account_problems))
+ACCOUNT: Text[None] = Text("a name", Demand(_account_problems))
 
 
 def _pod_spec(*, probed: bool = True) -> Fields:
     return {
-        "serviceAccountName": given(_ACCOUNT, "service_account"),
+        "serviceAccountName": given(ACCOUNT, "service_account"),
         # which the other has replaced
-        "serviceAccount": Field(_ACCOUNT, when=_lacks_account, into="service_account", blank=True),
+        "serviceAccount": Field(ACCOUNT, when=_lacks_account, into="service_account", blank=True),
         "hostNetwork": FLAG,
         **containers(probed=probed),
     }
@@ -151,8 +151,8 @@ def _is_unready(type: str = "", status: str = "") -> bool:  # noqa: A002 - the n
     return (type, status) == ("Ready", "False")
 
 
-_LABELS: Fields = {"labels": STRINGS, "annotations": STRINGS}
-_OWNERS: Of = Field(
+LABELS: Fields = {"labels": STRINGS, "annotations": STRINGS}
+OWNERS: Of = Field(
     each(
         {
             "controller": FLAG,
@@ -177,18 +177,18 @@ _STATUS = record(
 POD = record(
     {
         "status": _STATUS,
-        "metadata": record({**_LABELS, "ownerReferences": _OWNERS, "uid": TEXT, "deletionTimestamp": TEXT}),
+        "metadata": record({**LABELS, "ownerReferences": OWNERS, "uid": TEXT, "deletionTimestamp": TEXT}),
         "spec": record(_pod_spec()),
     }
 )
 
 
 def _makes_pods(spec: Record[None]) -> Record[None]:
-    return record({"spec": Field(spec, implied=True), "metadata": record({"ownerReferences": _OWNERS})})
+    return record({"spec": Field(spec, implied=True), "metadata": record({"ownerReferences": OWNERS})})
 
 
 def _templated(metadata: Fields, *, probed: bool = True) -> Record[None]:
-    template = record({"metadata": record({**_LABELS, **metadata}), "spec": record(_pod_spec(probed=probed))})
+    template = record({"metadata": record({**LABELS, **metadata}), "spec": record(_pod_spec(probed=probed))})
     return record({"template": Field(template, required=True)})
 
 
@@ -196,7 +196,7 @@ _CONTROLLER = _makes_pods(_templated({}))
 _JOB = Field(record({"spec": Field(_templated({}), implied=True)}), implied=True)
 # Knative's proxy asks the container itself.
 _KNATIVE = _makes_pods(_templated({"name": Field(TEXT, into="revision")}, probed=False))
-_OPERATED = _makes_pods(record({"podMetadata": record(_LABELS), **_pod_spec(), **OPERATED_FIELDS}))
+_OPERATED = _makes_pods(record({"podMetadata": record(LABELS), **_pod_spec(), **OPERATED_FIELDS}))
 
 
 # Meaning
@@ -239,6 +239,12 @@ def _knative(*, revision: str | None = None, **fields: Any) -> Pod:
     return knative_pod(make_pod(**fields), revision)
 
 
+def _of_config(*, name: str, labels: Mapping[str, str] | None = None, **fields: Any) -> Pod:
+    """Return the pod of the first deployment of OpenShift's DeploymentConfig."""
+    made = {"deploymentconfig": name, "deployment": f"{name}-1"}
+    return make_pod(name=name, labels={**(labels or {}), **made}, **fields)
+
+
 def _operated(kind: str, **fields: Any) -> Pod:
     own = {name: fields.pop(name) for name in ("version", "port_name", "listen_local", "thanos") if name in fields}
     return operated(kind, make_pod(**fields), **own)
@@ -247,6 +253,7 @@ def _operated(kind: str, **fields: Any) -> Pod:
 CONTROLLERS: Mapping[str, tuple[Record[None], Callable[..., Controller]]] = {
     **{kind: (_CONTROLLER, _controller(kind)) for kind in CONTROLLER_KINDS},
     "CronJob": (_makes_pods(record({"jobTemplate": _JOB})), _controller("CronJob")),
+    "DeploymentConfig": (_CONTROLLER, _controller("DeploymentConfig", _of_config)),
     "KnativeService": (_KNATIVE, _controller("KnativeService", _knative)),
     **{kind: (_OPERATED, _controller(kind, partial(_operated, kind))) for kind in OPERATED},
 }

@@ -14,6 +14,7 @@ from eastgate.cluster import codes
 from eastgate.cluster.fields import Data, mapping
 from eastgate.cluster.objects import Namespaced, ObjectId
 from eastgate.cluster.shapes import STRINGS, TEXT, given, record
+from eastgate.reading.manifests.placeholders import placeholder_in_wrong, variable_in
 from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.shape import Anything, MapOf
 
@@ -37,15 +38,26 @@ class Secret(Namespaced):
 
 
 def _secret_problems(root: Data) -> Iterator[Problem]:
-    """Yield what is wrong, by the names of entries: their values are not shown."""
+    """Yield what is wrong, by the names of entries: their values are not shown. One without a value is empty."""
     for key, value in mapping(root, "data").items():
-        if _decoded(value) is None:
+        if value is not None and _decoded(value) is None and not _is_unknown(value):
             yield _problem(f"`{key}` of the Secret is not base64", _BASE64)
     for key, value in mapping(root, "stringData").items():
-        if not isinstance(value, str):
+        if not isinstance(value, str | None):
             yield _problem(f"`{key}` of the Secret is not a string", "quote it")
 
 
+def _is_unknown(value: object) -> bool:
+    """Return whether a value that is not base64 has yet to be decrypted or filled in."""
+    return isinstance(value, str) and (_is_open(value) or placeholder_in_wrong(value) is not None)
+
+
+def _is_open(value: str) -> bool:
+    """Return whether a value is encrypted by SOPS, or a variable."""
+    return value.startswith(_ENCRYPTED) or variable_in(value) is not None
+
+
+_ENCRYPTED = "ENC["
 _BASE64 = "write it in base64, or write it as it is under stringData"
 
 
@@ -68,9 +80,14 @@ SECRET = record(
 def make_secret(
     *, data: Mapping[str, object] | None = None, string_data: Mapping[str, object] | None = None, **fields: Any
 ) -> Secret:
-    """Return a Secret; `stringData` goes before `data`, as it does to the API server."""
-    decoded = {key: _decoded(value) or b"" for key, value in (data or {}).items()}
-    encoded = {key: str(value).encode("utf-8", "surrogatepass") for key, value in (string_data or {}).items()}
+    """Return a Secret; `stringData` goes before `data`, as it does to the API server.
+
+    An entry whose value is empty, encrypted or has yet to be filled in is left out: no credential is equal to it.
+    """
+    pairs = ((key, _decoded(value)) for key, value in (data or {}).items())
+    decoded = {key: value for key, value in pairs if value is not None}
+    written = {key: str(value) for key, value in (string_data or {}).items() if value is not None}
+    encoded = {key: value.encode("utf-8", "surrogatepass") for key, value in written.items() if not _is_open(value)}
     return Secret(data=decoded | encoded, **fields)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import yaml
 
-from eastgate.authority.reading import Manifests, sort_documents
+from eastgate.authority.reading import Manifests, sort_reading
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.diagnostics.printable import json_text
 from eastgate.basics.records import brief, dataclass
@@ -74,7 +74,7 @@ def convert(
     reading: ReadResult, to: str, settings: Settings, options: Options | None = None
 ) -> tuple[Manifests, Conversion]:
     """Convert the policies that were read. Where manifests have errors (see the first result) nothing is converted."""
-    manifests = sort_documents(reading.documents, settings, reading.reporter)
+    manifests = sort_reading(reading, settings)
     if manifests.reporter.errors:
         return manifests, Conversion((), (), ())
     items = _items(manifests.policies, reading.documents, settings.namespace)

@@ -210,6 +210,7 @@ class Dialect(Generic[P]):
       says that a policy has errors. `parents` returns those of a route, each with the route as if it had no other.
     - `notices` yields warnings about policies that are not in force: on the workloads of the given keys, or on all.
     - `widen` returns what a policy with errors may be about, where that is more than its namespace or its targets.
+    - `port_names` are the names by which a policy means ports of the workloads that it is about, or that these call.
     - `surroundings` are the objects of others that its layers depend on. By `deciding_annotations` its policies say
       whether and how they decide. `hosts` is the kind whose policies are found by the host of a
       request.
@@ -241,6 +242,7 @@ class Dialect(Generic[P]):
     read_log: Callable[[str], LoggedDecision | None] | None = None
     widen: Widen | None = None
     notices: Notices[P] | None = None
+    port_names: Callable[[P], Iterable[str]] | None = None
     surroundings: Surroundings = Surroundings()
     deciding_annotations: frozenset[str] = frozenset()
     hosts: HostKind | None = None
@@ -260,6 +262,10 @@ class Dialect(Generic[P]):
         if self.status is None or not isinstance(policy, self.model):
             return ()
         return self.status(policy, self._of(policies), settings, world)
+
+    def named_ports(self, policy: object) -> Iterable[str]:
+        """Return the names by which a policy means ports; none where it is of another dialect."""
+        return self.port_names(policy) if self.port_names is not None and isinstance(policy, self.model) else ()
 
     def summarize(
         self, policy: object, policies: Sequence[object], settings: Settings, world: World

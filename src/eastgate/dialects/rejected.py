@@ -42,6 +42,7 @@ UNREADABLE = Placement(None, "unreadable")
 
 # Errors in the text itself: the rest of it is not reliable
 _TEXT_ERRORS = frozenset(code.id for code in vars(text_codes).values() if isinstance(code, Code))
+_TEXT_ERRORS -= {text_codes.PLACEHOLDER.id}
 _HEAD = ("apiVersion", "kind", "metadata")
 _KNATIVE = ("serving.knative.dev", "Service")
 _INSIDE = frozenset({("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")})
@@ -68,6 +69,8 @@ class RejectedPolicy:
     targets: tuple[Target, ...]
     errors: tuple[Diagnostic, ...]
     is_policy: bool = True
+    is_unfilled: bool = False
+    """Whether it has placeholders and no errors: then it denies what it targets, by what was read."""
 
     references: ClassVar[tuple[PolicyRef, ...]] = ()
     audit: ClassVar[bool] = False

@@ -42,10 +42,12 @@ class DoubtReason(enum.StrEnum):
     SCHEME = "schemeChanged"  # an authorizer may answer otherwise
     REJECTED = "rejectedPolicy"  # a policy that cannot be read
     UNREAD = "notRead"  # an object of a kind that is not read
+    LEFT_OUT = "leftOut"  # a part of the manifests that cannot be read
     NETWORK = "networkChanged"  # connections other than TCP to pods
     DERIVED = "derivedOtherwise"  # proxies accept other tokens, or have other addresses
     LABELS = "labelsUnknown"  # a policy selects by labels that only a cluster adds
     HOST = "hostChanged"  # a policy for a host may decide otherwise
+    NO_TARGET = "targetMissing"  # a policy that has changed is about nothing that is compared
     TIME = "outOfTime"  # there was no time to compare the rest
 
 

@@ -32,6 +32,7 @@ from eastgate.cluster.targets import (
 from eastgate.cluster.unread import Callers, Handling, Unconsidered
 from eastgate.dialects import Policy, dialect_of
 from eastgate.dialects.linting import Finding
+from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.ir import Layer, PolicyRef
 from eastgate.ir.symbolic.partial import Facts
 from eastgate.reading.manifests import Document
@@ -145,9 +146,13 @@ class Cluster:
         `network`: policies of the network were not looked at either.
         """
         authority = self.authority
-        elsewhere = len(authority.rejected) - len(authority.rejected_at(points))
+        elsewhere = len(authority.rejected) - len(self.rejected_at(points))
         objects = authority.unanalysed if network else authority.unread_objects
         return objects.about(points, Callers(anybody=True), authority.world, rejected=elsewhere)
+
+    def rejected_at(self, points: Iterable[Point]) -> list[RejectedPolicy]:
+        """Return the policies that cannot be read and that are about some points, also at the ends of connections."""
+        return self.authority.rejected_at([at for point in points for at in (point, *self.network_ends(point))])
 
     def effects(self, point: Point) -> Effects:
         """Return the policies that really affect a point, computed once for workloads that decide alike."""

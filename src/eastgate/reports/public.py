@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Unpack, get_type_hints, overload
 
 from eastgate.authority.authority import Authority as DecidingAuthority
 from eastgate.authority.deciding import Prepared
 from eastgate.authority.decisions import Decision
+from eastgate.authority.environments import only_deployment
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import ManifestError, read_manifests, read_plain, read_whole_text
 from eastgate.basics.public import checked, require
@@ -105,15 +107,21 @@ class Authority(DecidingAuthority):
         """
         from eastgate.reports.cluster import Cluster
         from eastgate.reports.graph import GraphSelection, Grouping, make_graph, survey
+        from eastgate.reports.graph.invented import join, name_invented, worlds_of
         from eastgate.reports.graph.notes import list_notes, mark_doubts
 
         selection = GraphSelection(
             _several(sources), _several(targets), port, namespace, tool, external=external, denied=denied, near=near
         )
         grouping = None if by is None else Grouping(by)
-        cluster, surveyed = Cluster(self), survey(self, selection)
-        made = mark_doubts(cluster, make_graph(surveyed, grouping))
-        return replace(made, notes=(*made.notes, *list_notes(cluster, surveyed.points)))
+        cluster = Cluster(self)
+        graphs: list[Graph] = []
+        for invention in worlds_of(self):
+            surveyed = survey(self, selection)
+            made = mark_doubts(cluster, make_graph(surveyed, grouping))
+            made = replace(made, notes=(*made.notes, *list_notes(cluster, surveyed.points)))
+            graphs.append(name_invented(made, invention))
+        return join(graphs)
 
     def lint(self) -> list[Finding]:
         """Return probable mistakes in policies, such as rules without effect, by file and line: `eastgate lint`."""
@@ -208,17 +216,33 @@ def load(
     keys: KeySource | None = None,
     follow: bool = False,
     exclude: str | Iterable[str] = (),
+    environment: str | None = None,
+    helm: str | PathLike[str] | None = None,
+    helm_values: str | PathLike[str] | Iterable[str | PathLike[str]] = (),
     strict: bool = True,
     unread: Handling = Handling.ERROR,
     live: bool = False,
 ) -> Authority:
     """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
 
-    With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out.
-    `strict`, `unread` and `live` are those of `Authority`.
+    With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out. Of a
+    repository with several environments, `environment` names the one that is read: without it the ManifestError lists
+    them. Without `strict`, what cannot be read is left out, and `unread` says what becomes of answers that it could
+    change. `helm` and `helm_values` are those of the command line, `strict`, `unread` and `live` those of `Authority`.
     """
     bounds = Bounds.of(paths, follow=follow, exclude=_several(exclude))
-    return Authority(read_manifests(paths, settings, bounds=bounds), keys=keys, strict=strict, unread=unread, live=live)
+    values = (helm_values,) if isinstance(helm_values, str | PathLike) else tuple(helm_values)
+    options = None
+    if helm is not None or values:
+        from eastgate.reading.repository import RepositoryOptions
+
+        options = RepositoryOptions(None if helm is None else fspath(helm), tuple(fspath(value) for value in values))
+    patterns = () if environment is None else (environment,)
+    found = only_deployment(paths, bounds, patterns, options, way_out=lambda name: f'choose one: environment="{name}"')
+    manifests = read_manifests(found.paths, settings, bounds=bounds)
+    if not strict:
+        leave_out(manifests)
+    return Authority(manifests, keys=keys, strict=strict, unread=unread, live=live)
 
 
 @checked

@@ -42,6 +42,7 @@ metadata: {name: cart, namespace: shop}
 spec: {parentRefs: [{name: front}], rules: [{backendRefs: [{name: cart, port: 80}]}]}
 """
 WEB_TO_CART = ("--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "80")
+BANK_TO_CART = ("--from", "sa:pay/bank", "--to", "pod:shop/cart", "--port", "80")
 TO_GATEWAY = ("--from", "sa:shop/web", "--to", "gateway:shop/front", "--method", "GET", "--path", "/", "--host", "x")
 
 Run = Callable[..., Result]

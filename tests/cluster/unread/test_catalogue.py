@@ -10,12 +10,17 @@ import pytest
 
 from eastgate import dialects
 from eastgate.cluster.unread import KINDS, EnforcementPlane, TargetField, UnreadEffect, UnreadKind
-from tests.cluster.unread.conftest import TO_GATEWAY, WEB_TO_CART, Run
+from eastgate.cluster.unread.model import ISOLATING
+from tests.cluster.unread.conftest import BANK_TO_CART, TO_GATEWAY, WEB_TO_CART, Run
 
 SPECS = {
     TargetField.POD_SELECTOR: "{podSelector: {}}",
     TargetField.ENDPOINT_SELECTOR: "{endpointSelector: {}}",
     TargetField.SUBJECT: "{subject: {namespaces: {}}}",
+    TargetField.CALICO: "{selector: all()}",
+    TargetField.USER_NETWORK: "{layer2: {role: Primary}, namespaceSelector: {matchLabels: {"
+    "kubernetes.io/metadata.name: shop}}, network: {layer2: {role: Primary}}}",
+    TargetField.MEMBERS: "{members: [shop]}",
     TargetField.SELECTOR: "{}",
     TargetField.WORKLOAD_SELECTOR: "{}",
     TargetField.TARGET_REFS: "{targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: front}]}",
@@ -31,6 +36,8 @@ def written(kind: UnreadKind, spec: str | None = None) -> str:
 
 
 def question(kind: UnreadKind) -> tuple[str, ...]:
+    if kind.target_field in ISOLATING:
+        return BANK_TO_CART  # what is in one group is not cut off from it
     return TO_GATEWAY if kind.plane is EnforcementPlane.GATEWAY else WEB_TO_CART
 
 
@@ -55,7 +62,11 @@ def test_an_allow_beside_it_is_never_a_plain_one(kind: UnreadKind, run: Run) -> 
 
 @pytest.mark.parametrize("kind", [kind for kind in ACTIVE if kind.target_field in SPECS], ids=named)
 def test_a_target_that_cannot_be_read_gives_no_answer_in_its_namespace(kind: UnreadKind, run: Run) -> None:
-    broken = "{podSelector: 1, endpointSelector: 1, subject: 1, selector: 1, workloadSelector: 1, targetRefs: 1}"
+    if kind.kind == "ServiceMeshMember":
+        return  # its namespace is all that it says
+    broken = (
+        "{members: 1, podSelector: 1, endpointSelector: 1, subject: 1, selector: 1, workloadSelector: 1, targetRefs: 1}"
+    )
     result = run(written(kind, broken), "check", *question(kind))
     assert result.exit_code == 2
 
@@ -104,6 +115,7 @@ def test_a_kind_that_nobody_knows_and_that_sounds_so_gives_no_answer(api_version
         ("policy/v1", "PodDisruptionBudget"),
         ("argoproj.io/v1alpha1", "Application"),
         ("networking.istio.io/v1", "ServiceEntry"),
+        ("route.openshift.io/v1", "Route"),
     ],
 )
 def test_what_decides_no_traffic_is_left_aside(api_version: str, kind: str, run: Run) -> None:

@@ -149,9 +149,11 @@ def test_strict_is_as_before(manifest: str, closed: set[str], run: Run) -> None:
     assert closed is not None
 
 
-def test_what_is_no_policy_stops_everything_as_before(run: Run) -> None:
+def test_what_is_no_policy_leaves_open_what_is_in_its_namespace(run: Run) -> None:
     pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: x, namespace: pay, labels: {a: 1}}\n"
-    assert run(policy(CART) + pod, "check", *TO_BANK).exit_code == 2
+    assert run(policy(CART) + pod, "check", *TO_BANK).exit_code == 3
+    assert run(policy(CART) + pod, "check", *WEB_TO_WEB).exit_code == 0
+    assert run(policy(CART) + pod, "check", *TO_BANK, "--strict").exit_code == 2
 
 
 def test_the_diagnostics_of_the_policy_come_with_it(run: Run) -> None:

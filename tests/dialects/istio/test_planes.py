@@ -118,8 +118,10 @@ def test_without_a_label_the_proxy_is_unknown_unless_others_have_labels(
         (Pod("app", "web", mesh_proxies=("istio-proxy",)), ServingPlane.SIDECAR),
         (Pod("app", "web", {INJECT: "true"}, annotations={INJECT: "false"}), ServingPlane.SIDECAR),
         (Pod("app", "web", {INJECT: "false"}, annotations={"sidecar.istio.io/status": "{}"}), ServingPlane.SIDECAR),
+        (Pod("app", "web", {"app": "ztunnel", MODE: "none"}, mesh_proxies=("istio-proxy",)), ServingPlane.NONE),
+        (Pod("app", "web", {"app": "web", MODE: "none"}, mesh_proxies=("istio-proxy",)), ServingPlane.SIDECAR),
     ],
-    ids=["host network", "annotation", "annotation in words", "container", "label counts more", "injected"],
+    ids=["host network", "annotation", "in words", "container", "label counts more", "injected", "ztunnel", "by hand"],
 )
 def test_more_than_labels_counts(pod: Pod, plane: ServingPlane) -> None:
     declared = world(namespace={INJECTION: "enabled"}, pod=pod)

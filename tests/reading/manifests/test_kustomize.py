@@ -192,6 +192,15 @@ def test_a_base_outside_of_the_repository_is_not_read(here: Path) -> None:
     ("program", "says"),
     [
         ("sys.stderr.write('Error: no such thing\\n'); sys.exit(1)", "fails: no such thing"),
+        (
+            "sys.stderr.write('level=INFO x\\nError: a.yaml:1:2\\n  at <.x>:\\n    no x\\nUse --debug'); sys.exit(1)",
+            "fails: a.yaml:1:2 at <.x>: no x",
+        ),
+        (
+            'sys.stderr.write(\'E1119 16:10:54.42   23 run.go:72] "command failed" err=<\\n\\tno such\\n'
+            "\\tthing\\n >\\n'); sys.exit(1)",
+            "fails: no such thing",
+        ),
         ("import time; time.sleep(60)", "takes longer than"),
         ("sys.stdout.write('#' * 3000000)", "writes more than"),
     ],

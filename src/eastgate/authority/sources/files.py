@@ -9,9 +9,12 @@ import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.changes import Changes, changes_between
+from eastgate.authority.environments import Deployment, only_deployment
 from eastgate.authority.questions import NOT_CONSIDERED
 from eastgate.authority.reading import ManifestError, Manifests, read_manifests
 from eastgate.authority.sources.holding import HeldObjects, file_of, find_only_allowing
@@ -27,6 +30,7 @@ from eastgate.cluster.unread import (
     Unconsidered,
     UnreadObjects,
     describe_unconsidered,
+    parts_of,
     standing,
 )
 from eastgate.ir import PolicyRef
@@ -36,12 +40,18 @@ from eastgate.reading.manifests.kustomizations import parts
 from eastgate.reading.manifests.watching.changes import FileStamp, is_being_written, stamps
 from eastgate.settings import Settings
 
+if TYPE_CHECKING:
+    from eastgate.reading.repository import RepositoryOptions
+
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
 _LONG_WAIT = 2.0  # seconds, after which people want to know what is waited for
 
 
 class FileSource:
-    """Files and folders of manifests, and what of them is in force. `keys` are of token issuers."""
+    """Files and folders of manifests, and what of them is in force. `keys` are of token issuers.
+
+    Of folders with several environments one is read: the one that `environments` name.
+    """
 
     def __init__(
         self,
@@ -52,6 +62,8 @@ class FileSource:
         strict: bool = False,
         unread: Handling = Handling.BY_KIND,
         keys: KeySource | None = None,
+        environments: Sequence[str] = (),
+        repository: RepositoryOptions | None = None,
     ) -> None:
         self._keys = keys
         self.paths = tuple(paths)
@@ -59,6 +71,9 @@ class FileSource:
         self._exclude = tuple(exclude)
         self._strict = strict
         self._unread = unread
+        self._environments = tuple(environments)
+        self._repository = repository
+        self._chosen: Deployment | None = None
         self.in_force = Manifests()
         self._holding = HeldObjects()
         self._rested: dict[str, FileStamp] = {}
@@ -100,7 +115,9 @@ class FileSource:
     def check_unread(self, world: World, manifests: Manifests) -> None:
         """Raise ManifestError where nothing is to be enforced because of objects that are not read."""
         unconsidered = unread_at_proxies(world, manifests.unread)
-        if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
+        stands = standing(unconsidered, self._unread, allowed=True)
+        lost = parts_of(unconsidered.matches) if self._unread is not Handling.WARN else []
+        if stands is Standing.UNDECIDED or lost:
             message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
             raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
 
@@ -109,8 +126,12 @@ class FileSource:
         return not (manifests.reporter.errors if self._strict or manifests.unsure else manifests.strays)
 
     def read_now(self, settings: Settings) -> Manifests:
-        """Read the manifests as they are now, valid or not."""
-        return read_manifests(self.paths, settings, bounds=self.bounds)
+        """Read the manifests as they are now, valid or not. That there are several environments is an error of them."""
+        try:
+            self._chosen = only_deployment(self.paths, self.bounds, self._environments, self._repository)
+        except ManifestError as error:
+            return Manifests(settings, reporter=Reporter(error.diagnostics))
+        return read_manifests(self._chosen.paths, settings, bounds=self.bounds)
 
     def take(self, reading: FileReading, authority: Authority) -> tuple[Changes, float | None]:
         """Return the changes that a reading brings, and the seconds until the next one, if one is due.
@@ -139,7 +160,9 @@ class FileSource:
         emptied, files_in_force = self.emptied(after), {*_files(self.in_force)}
         stamped = before.keys() | after.keys() | self._rested.keys()
         self._rested = {path: stamp for path, stamp in after.items() if path not in unfinished}
-        rendered = bool(unfinished) and any(file not in stamped for file in (*files_in_force, *_files(manifests)))
+        is_built = _is_built(self.in_force) or _is_built(manifests)
+        unstamped = any(file not in stamped for file in (*files_in_force, *_files(manifests)))
+        rendered = bool(unfinished) and (is_built or unstamped)
         return FileReading(manifests, frozenset(unfinished), frozenset(emptied - unfinished), rendered)
 
     def emptied(self, stamped: Mapping[str, FileStamp]) -> set[str]:
@@ -149,9 +172,20 @@ class FileSource:
 
     @property
     def watched(self) -> tuple[str | os.PathLike[str], ...]:
-        """Return what to watch: the paths, and the folders that their kustomizations include from elsewhere."""
-        taken = (folder for path in self.paths for folder in parts(os.fspath(path), self._follow, Reporter()) or ())
+        """Return what to watch: the paths, and what their kustomizations and environments include from elsewhere."""
+        read = self._chosen.paths if self._chosen is not None else ()
+        taken = (file for path in dict.fromkeys((*self.paths, *read)) for file in self._files_of(path))
         return tuple(dict.fromkeys((*self.paths, *taken)))
+
+    def _files_of(self, path: str | os.PathLike[str]) -> Iterable[str]:
+        if isinstance(path, str | PurePath):
+            return parts(os.fspath(path), self._follow, Reporter()) or ()
+        from eastgate.reading.repository.builds import files_of_environment  # most paths are texts
+        from eastgate.reading.repository.model import Environment
+
+        if isinstance(path, Environment):
+            return files_of_environment(path, self.bounds)
+        return parts(os.fspath(path), self._follow, Reporter()) or ()
 
     @property
     def bounds(self) -> Bounds:
@@ -208,6 +242,12 @@ def _files(manifests: Manifests) -> Iterable[str]:
     spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
     names = {span.file for span in spans if span is not None}
     return map(os.path.abspath, names)
+
+
+def _is_built(manifests: Manifests) -> bool:
+    """Return whether something in these manifests is in no file as it is."""
+    spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
+    return any(span is not None and span.built is not None for span in spans)
 
 
 def unread_at_proxies(world: World, unread: UnreadObjects) -> Unconsidered:

@@ -12,7 +12,7 @@ from eastgate.basics.regexes import regex
 _SEPARATOR = regex(r"(?:---|\.\.\.)(?=\s|$)")
 _SECRET = regex(r"""["']?\bkind["']?\s*:\s*(?:(?:[!&]\S*|[|>][-+\d]*)\s+)*["']?Secret(?:List)?(?![-\w./])""")
 _SECRET_LIST = regex(r"""\bkind["']?\s*:\s*["']?SecretList\b""")
-_LIST = regex(r"""[ ]*["']?items["']?\s*:\s*\[?\s*$""")
+_LIST = regex(r"""[ ]*["']?(?:items|objects)["']?\s*:\s*\[?\s*$""")
 _ITEM = regex(r"[ ]*(?:- |\{[ ]*$)")
 _KIND = regex(r"""[ ]*(?:- )?["']?kind["']?\s*:""")
 _CONTENT = regex(r"""["']?\b(?:metadata|data|stringData)["']?\s*:""")
@@ -24,7 +24,7 @@ _TEMPLATE = regex(r"(?:(?<=:\s)|\A\s)(\{\{).*?(\}\})?\s*$")
 _HELD = ("data", "stringData")
 _DEEPEST = 2
 _NOTE = ("metadata", "annotations", "*")
-_PLAIN = r"""(?P<quote>["']?)[-\w./]+(?P=quote),?"""
+_PLAIN = r"""(?P<quote>["']?)(?:[-\w./]|\$\{\w+\})+(?P=quote),?"""  # ${NAME} is what a tool fills in
 _LABELS = r"\{[-\w./:, ]*\}"
 _SHOWN = {
     ("apiVersion",): _PLAIN,

@@ -48,6 +48,10 @@ class SourceText:
     def _field_of(self, span: Span) -> str:  # noqa: ARG002 - for objects
         return ""
 
+    def place(self, line: int, column: int, end_line: int, end_column: int) -> Span:
+        """Return the span of a stretch of it; of a text that a program built, where that was written."""
+        return Span(self, line, column, end_line, end_column)
+
     def line(self, number: int) -> str:
         """Return the text of a line, counted from 1, without its line break; empty where there is none.
 
@@ -81,6 +85,11 @@ class Span:
         return brief(self, str(self))
 
     @property
+    def built(self) -> Span | None:
+        """Return the stretch that a program, such as kustomize, built of this one."""
+        return None
+
+    @property
     def file(self) -> str:
         """Return the name of the text, as the user gave it."""
         return self.source.name
@@ -95,8 +104,11 @@ class Span:
 
     def holds(self, other: Span) -> bool:
         """Return whether another stretch begins inside of this one."""
-        begins = self.line, self.column
-        return self.file == other.file and begins <= (other.line, other.column) < (self.end_line, self.end_column)
+        mine, theirs = self.built or self, other.built or other
+        if mine.file != theirs.file:  # a comment is only in the text that was written
+            mine, theirs = self, other
+        begins, ends = (mine.line, mine.column), (mine.end_line, mine.end_column)
+        return mine.file == theirs.file and begins <= (theirs.line, theirs.column) < ends
 
     @property
     def first_line(self) -> str:
@@ -116,3 +128,18 @@ class Span:
         line = self.first_line
         end = self.end_column if self.end_line == self.line else len(line.rstrip()) + 1
         return line[self.column - 1 : max(end, self.column + 1) - 1]
+
+
+class WrittenSpan(Span):
+    """A stretch of a text that a program built something of, and what it built. Most spans need no place for that."""
+
+    __slots__ = ("_built",)
+
+    def __init__(self, written: Span, built: Span) -> None:
+        super().__init__(written.source, written.line, written.column, written.end_line, written.end_column)
+        object.__setattr__(self, "_built", built)
+
+    @property
+    def built(self) -> Span:
+        """Return the stretch that was built of this one."""
+        return self._built  # type: ignore[attr-defined, no-any-return]

@@ -18,6 +18,13 @@ from eastgate.cluster.unread.answers import (
     standing,
 )
 from eastgate.cluster.unread.kinds import KINDS, is_unread_name, resembling, unread_kind
+from eastgate.cluster.unread.left_out import (
+    diagnose_left_out,
+    list_left_out,
+    lost_object,
+    lost_part,
+    parts_of,
+)
 from eastgate.cluster.unread.locating import locate_targets, unlisted_objects, unread_object
 from eastgate.cluster.unread.model import (
     EnforcementPlane,
@@ -50,11 +57,16 @@ __all__ = [
     "could_change",
     "describe_unconsidered",
     "describe_unread",
+    "diagnose_left_out",
     "diagnose_unread",
     "is_policy_like",
     "is_unread_name",
+    "list_left_out",
     "list_unconsidered",
     "locate_targets",
+    "lost_object",
+    "lost_part",
+    "parts_of",
     "resembling",
     "standing",
     "unlisted_objects",

@@ -24,7 +24,9 @@ from eastgate.cluster import (
 )
 from eastgate.cluster.points import NamedPoint, Point, WorkloadKey
 from eastgate.cluster.unread import codes
+from eastgate.cluster.unread.left_out import describe_left_out
 from eastgate.cluster.unread.model import (
+    ISOLATING,
     EnforcementPlane,
     QuestionEnd,
     Standing,
@@ -34,6 +36,7 @@ from eastgate.cluster.unread.model import (
     UnreadEffect,
     UnreadKind,
     UnreadMatch,
+    UnreadTargets,
 )
 
 _Located = WorkloadKey | NamedPoint  # a point at which an object can act
@@ -113,6 +116,8 @@ def _end(unread: Unread, points: tuple[_Located, ...], callers: Callers, world: 
     if unread.kind.effect is UnreadEffect.NONE:
         return None
     targets = unread.targets
+    if unread.kind.target_field in ISOLATING and _is_inside(targets, points, callers, world):
+        return None
     if any(_arrives(target, point, unread.kind.plane, world) for target in targets.destinations for point in points):
         return QuestionEnd.DESTINATION
     if unread.kind.plane is not EnforcementPlane.GATEWAY and any(
@@ -120,6 +125,22 @@ def _end(unread: Unread, points: tuple[_Located, ...], callers: Callers, world: 
     ):
         return QuestionEnd.SOURCE
     return None
+
+
+def _is_inside(targets: UnreadTargets, points: tuple[_Located, ...], callers: Callers, world: World) -> bool:
+    """Return whether all callers and all points are in one group, whose members reach each other."""
+    if not targets.located or callers.anybody or not (callers.workloads or callers.namespace) or not points:
+        return False
+    homes = {workload.namespace for workload in callers.workloads} | {callers.namespace} - {None}
+    homes |= {world.workloads[point].namespace if isinstance(point, str) else point.namespace for point in points}
+    return all(any(_holds(target, home, world) for target in targets.destinations) for home in homes if home)
+
+
+def _holds(target: Target, namespace: str, world: World) -> bool:
+    """Return whether a target is a whole namespace, or namespaces with this among them."""
+    if isinstance(target, PodsAcross):
+        return target.namespaces.matches(world.namespace(namespace).labels)
+    return isinstance(target, Everything) and target.namespace in (None, namespace)
 
 
 def _arrives(target: Target, point: _Located, plane: EnforcementPlane, world: World) -> bool:
@@ -179,7 +200,9 @@ def could_change(unconsidered: Unconsidered, *, allowed: bool) -> tuple[UnreadMa
 def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -> Standing:
     """Return how far an answer stands. A deny stays one where everything that was left out can only deny more."""
     decisive = could_change(unconsidered, allowed=allowed)
-    if not decisive or handling is Handling.IGNORE:
+    if handling is Handling.IGNORE:
+        decisive = tuple(met for met in decisive if met.unread.part is not None)
+    if not decisive:
         return Standing.WHOLE
     lost = allowed and any(not met.unread.targets.located for met in decisive)
     if handling is Handling.ERROR or (handling is Handling.BY_KIND and lost):
@@ -192,7 +215,8 @@ def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -
 
 def describe_unconsidered(unconsidered: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
     """Describe what was not considered, in lines that say so."""
-    return (f"not considered: {line}" for line in list_unconsidered(unconsidered, handling))
+    yield from describe_left_out(unconsidered)
+    yield from (f"not considered: {line}" for line in list_unconsidered(unconsidered, handling))
 
 
 def list_unconsidered(
@@ -200,10 +224,14 @@ def list_unconsidered(
 ) -> Iterator[str]:
     """List what was not considered: a line for each kind that could matter, and one for policies elsewhere.
 
+    Parts that cannot be read are listed by `describe_left_out`.
+
     `about_one`: the answer is about one pod and its caller, so that a line can say which of the two is selected.
     """
     by_kind: dict[UnreadKind, list[UnreadMatch]] = {}
     for met in unconsidered.matches if handling is not Handling.IGNORE else ():
+        if met.unread.part is not None:
+            continue
         by_kind.setdefault(met.unread.kind, []).append(met)
     for kind, of_kind in by_kind.items():
         total = unconsidered.totals[kind]
@@ -230,7 +258,7 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
     """
     for unread in objects:
         kind = unread.kind
-        if kind.effect is UnreadEffect.NONE or handling is Handling.IGNORE:
+        if unread.part is not None or not unread.acts or handling is Handling.IGNORE:
             continue
         is_error = handling is Handling.ERROR or (handling is Handling.BY_KIND and is_policy_like(unread))
         yield Diagnostic(
@@ -243,7 +271,11 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
 
 def is_policy_like(unread: Unread) -> bool:
     """Return whether an object is a policy of the sort that is read: one that says who may call, at proxies."""
-    return unread.kind.effect is UnreadEffect.DENY and unread.kind.plane is not EnforcementPlane.NETWORK
+    return (
+        unread.kind.effect is UnreadEffect.DENY
+        and unread.part is None
+        and unread.kind.plane is not EnforcementPlane.NETWORK
+    )
 
 
 _CAN = {
@@ -256,7 +288,7 @@ def describe_unread(objects: Iterable[Unread]) -> Iterator[str]:
     """Describe how many objects there are of each kind, and where, without regard to a question."""
     by_kind: dict[UnreadKind, list[Unread]] = {}
     for unread in objects:
-        if unread.kind.effect is not UnreadEffect.NONE or unread.kind.note:
+        if unread.part is None and (unread.acts or (unread.kind.effect is UnreadEffect.NONE and unread.kind.note)):
             by_kind.setdefault(unread.kind, []).append(unread)
     for kind, of_kind in by_kind.items():
         what = "left aside" if kind.effect is UnreadEffect.NONE else "not considered"
@@ -274,7 +306,8 @@ def _does(kind: UnreadKind, end: QuestionEnd, objects: list[UnreadMatch]) -> str
     if not all(met.unread.targets.located for met in objects):
         return "may apply, nobody can tell to what"
     single = len(objects) == 1
-    if kind.plane is not EnforcementPlane.NETWORK or kind.target_field in (TargetField.CLUSTER, TargetField.NAMESPACE):
+    whole = (TargetField.CLUSTER, TargetField.NAMESPACE, *ISOLATING)
+    if kind.plane is not EnforcementPlane.NETWORK or kind.target_field in whole:
         return f"{'applies' if single else 'apply'} {'here' if end is QuestionEnd.DESTINATION else 'to the caller'}"
     return f"{'selects' if single else 'select'} {'this pod' if end is QuestionEnd.DESTINATION else 'the caller'}"
 

@@ -16,3 +16,9 @@ UNREAD_BESIDE = Code(
     "Answers that it could change say so, and end with exit status 3, or 2 where nobody can tell what it is about.",
     Severity.INFO,
 )
+LEFT_OUT = Code(
+    "EG1312",
+    "part that is left out",
+    "A file, an object, a kustomization or a chart cannot be read, so that it is left out. Answers that it could "
+    "change say `(from what was read)` and end with exit status 3; with `--strict` nothing is answered.",
+)

@@ -34,6 +34,10 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
     # Istio
     *_of("networking.istio.io", CHANGE, MESH, "workloadSelector", "EnvoyFilter", "Sidecar"),
     *_of("extensions.istio.io", CHANGE, MESH, "selector", "TrafficExtension", "WasmPlugin"),
+    # OpenShift Service Mesh 2: its operator lets only members of the mesh connect to members (NetworkPolicies that it
+    # writes). The proxies of pods are another matter: an annotation of the pod asks for one.
+    *_of("maistra.io", DENY, NETWORK, "members", "ServiceMeshMember", "ServiceMeshMemberRoll"),
+    *_of("maistra.io", CHANGE, MESH, "cluster", "ServiceMeshControlPlane", note="an installation of Istio"),
     *_of("gateway.kyma-project.io", DENY, MESH, "cluster", "APIRule"),
     # Cilium
     *_of("cilium.io", DENY, NETWORK, "endpointSelector", "CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"),
@@ -45,8 +49,8 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
         kind
         for group in ("crd.projectcalico.org", "projectcalico.org")
         for kind in (
-            *_of(group, DENY, NETWORK, "namespace", "NetworkPolicy"),
-            *_of(group, DENY, NETWORK, "cluster", "GlobalNetworkPolicy", "Tier"),
+            *_of(group, DENY, NETWORK, "calico", "GlobalNetworkPolicy", "NetworkPolicy"),
+            *_of(group, DENY, NETWORK, "cluster", "Tier"),
             *_of(group, NONE, NETWORK, "cluster", "StagedGlobalNetworkPolicy"),
             *_of(group, NONE, NETWORK, "namespace", "StagedKubernetesNetworkPolicy", "StagedNetworkPolicy"),
         )
@@ -56,6 +60,7 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
     *_of("crd.antrea.io", DENY, NETWORK, "cluster", "ClusterNetworkPolicy"),
     *_of("crd.antrea.io", CHANGE, NETWORK, "cluster", "TrafficControl"),
     *_of("k8s.ovn.org", DENY, NETWORK, "namespace", "EgressFirewall"),
+    *_of("k8s.ovn.org", DENY, NETWORK, "user-network", "ClusterUserDefinedNetwork", "UserDefinedNetwork"),
     *_of("network.openshift.io", DENY, NETWORK, "namespace", "EgressNetworkPolicy"),
     *_of("kubeovn.io", DENY, NETWORK, "cluster", "SecurityGroup"),
     *_of("networking.gke.io", DENY, NETWORK, "podSelector", "FQDNNetworkPolicy"),

@@ -22,6 +22,8 @@ from eastgate.cluster import (
     is_added_label,
 )
 from eastgate.cluster.gateways import BACKEND_KINDS
+from eastgate.cluster.objects import NAME_LABEL
+from eastgate.cluster.unread.calico import calico_selector
 from eastgate.cluster.unread.model import EnforcementPlane, TargetField, Unread, UnreadEffect, UnreadKind, UnreadTargets
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.document import content_of as whole_content_of
@@ -31,6 +33,7 @@ _ISTIO_ROOT = "istio-system"  # policies in there are about all namespaces
 _REF = frozenset({"group", "kind", "name", "namespace", "port", "sectionName", "selector"})
 _ROUTES = frozenset({"GRPCRoute", "HTTPRoute", "TCPRoute", "TLSRoute", "UDPRoute"})
 _FOREIGN = ("io.cilium.", "io.kubernetes.", "reserved:", "cidr:", "k8s.", "any.")  # Cilium's own, or of either meaning
+_WIDE = frozenset({TargetField.SELECTOR, TargetField.WORKLOAD_SELECTOR, TargetField.SUBJECT, TargetField.MEMBERS})
 
 Content = Mapping[str, object]
 
@@ -58,12 +61,8 @@ def unlisted_objects(document: Document, origin: UnlistedKind) -> Unread:
 
 def _home(kind: UnreadKind, document: Document) -> str | None:
     """Return the namespace that an object of this kind stays in; None where it may reach out of it."""
-    if (
-        kind.target_field in (TargetField.SELECTOR, TargetField.WORKLOAD_SELECTOR, TargetField.SUBJECT)
-        or "Cluster" in kind.kind
-    ):
-        return None
-    return document.home
+    is_wide = "Cluster" in kind.kind or "Global" in kind.kind or kind.target_field in _WIDE
+    return None if is_wide else document.home
 
 
 def content_of(document: Document) -> Content:
@@ -272,6 +271,77 @@ def _by_target_refs(document: Document, content: Content) -> UnreadTargets:
     return UnreadTargets(targets)
 
 
+def _by_calico(document: Document, content: Content) -> UnreadTargets:
+    """Read Calico's: expressions, of pods and, without a namespace, of namespaces."""
+    pods = calico_selector(_expression(content, "selector"))
+    if "Global" in document.kind:
+        homes = calico_selector(_expression(content, "namespaceSelector"), of_namespaces=True)
+        targets: tuple[Target, ...] = (PodsAcross(homes, pods),)
+    else:
+        targets = (PodsMatching(document.home, pods),)
+    types = content.get("types")
+    if not types:  # what the rules are about, and ingress where there are none
+        egress = bool(content.get("egress"))
+        ingress = bool(content.get("ingress")) or not egress
+    elif isinstance(types, list):
+        ingress, egress = "Ingress" in types, "Egress" in types
+    else:
+        raise _Unreadable
+    if not ingress and not egress:
+        raise _Unreadable
+    return UnreadTargets(targets if ingress else (), targets if egress else ())
+
+
+def _expression(content: Content, key: str) -> str:
+    expression = content.get(key)
+    if not isinstance(expression, str | None):
+        raise _Unreadable
+    return expression or ""
+
+
+# Groups that are cut off from the rest
+
+
+def _by_user_network(document: Document, content: Content) -> UnreadTargets:
+    """Read OVN-Kubernetes': a secondary network is beside the default one, which it leaves as it is."""
+    network: object = content
+    targets: tuple[Target, ...] = (Everything(document.home),)
+    if document.kind.startswith("Cluster"):
+        if not isinstance(content.get("namespaceSelector"), dict):
+            raise _Unreadable
+        network, targets = content.get("network"), (PodsAcross(_selector(content, "namespaceSelector"), Selector.of()),)
+    if not isinstance(network, dict):
+        raise _Unreadable
+    settings = [network[topology] for topology in ("layer2", "layer3", "localnet") if topology in network]
+    if not settings:
+        raise _Unreadable
+    if all(isinstance(one, dict) and one.get("role") == "Secondary" for one in settings):
+        return UnreadTargets(())
+    return UnreadTargets(targets, targets)
+
+
+def _by_members(document: Document, content: Content) -> UnreadTargets:
+    """Read the roll of a mesh: its own namespace, and those that it names or selects."""
+    targets: list[Target] = [Everything(document.home)]
+    if document.kind == "ServiceMeshMemberRoll":
+        members, selectors = content.get("members") or [], content.get("memberSelectors") or []
+        if not isinstance(members, list) or not all(isinstance(name, str) for name in members):
+            raise _Unreadable
+        if not isinstance(selectors, list):
+            raise _Unreadable
+        if any("*" in name for name in members):
+            return UnreadTargets((Everything(None),), (Everything(None),))
+        if members:
+            named = Selector.of(None, [Requirement(NAME_LABEL, Operator.IN, frozenset(members))])
+            targets.append(PodsAcross(named, Selector.of()))
+        chosen = (_selector({"namespaces": selector}, "namespaces") for selector in selectors)
+        targets += [PodsAcross(namespaces, Selector.of()) for namespaces in chosen]
+    return UnreadTargets(tuple(targets), tuple(targets))
+
+
+# What is about all of a namespace, or all there is
+
+
 def _by_namespace(document: Document, _content: Content) -> UnreadTargets:
     targets = (Everything(document.home),)
     return UnreadTargets(targets, targets)
@@ -294,6 +364,9 @@ _LOCATING: Mapping[TargetField, Callable[[Document, Content], UnreadTargets]] = 
     TargetField.SELECTOR: _by_selector,
     TargetField.WORKLOAD_SELECTOR: _by_workload_selector,
     TargetField.TARGET_REFS: _by_target_refs,
+    TargetField.CALICO: _by_calico,
+    TargetField.USER_NETWORK: _by_user_network,
+    TargetField.MEMBERS: _by_members,
     TargetField.NAMESPACE: _by_namespace,
     TargetField.CLUSTER: _by_cluster,
     TargetField.UNKNOWN: _unknown,

@@ -10,6 +10,7 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Target
 from eastgate.reading.manifests import Document
+from eastgate.reading.repository import LeftOut
 
 
 class UnreadEffect(enum.StrEnum):
@@ -34,12 +35,19 @@ class TargetField(enum.StrEnum):
     POD_SELECTOR = "podSelector"
     ENDPOINT_SELECTOR = "endpointSelector"
     SUBJECT = "subject"
+    CALICO = "calico"
+    USER_NETWORK = "user-network"
+    MEMBERS = "members"
     SELECTOR = "selector"
     WORKLOAD_SELECTOR = "workloadSelector"
     TARGET_REFS = "targetRefs"
     NAMESPACE = "namespace"
     CLUSTER = "cluster"
     UNKNOWN = "unknown"
+
+
+ISOLATING = frozenset({TargetField.USER_NETWORK, TargetField.MEMBERS})
+"""Targets that are groups: what is in one is cut off from the rest, and not from one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +83,31 @@ class UnreadTargets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unread:
-    """One object of a kind that is not read."""
+    """One object of a kind that is not read.
+
+    With `part`, it is a part of the manifests that cannot be read: a file, an object with errors, a chart. What it
+    holds is unknown, and `targets` are all that it may be about.
+    """
 
     kind: UnreadKind
     targets: UnreadTargets
     document: Document = field(repr=False)
+    part: LeftOut | None = None
 
     @property
     def span(self) -> Span:
         """Return the span of its document."""
         return self.document.span
 
+    @property
+    def acts(self) -> bool:
+        """Return whether it can change any answer: some kinds do nothing, and some objects are about nothing."""
+        targets = self.targets
+        return self.kind.effect is not UnreadEffect.NONE and bool(targets.destinations or targets.callers)
+
     def __str__(self) -> str:
+        if self.part is not None:
+            return self.part.what
         namespace = f"/{self.document.namespace}" if self.document.namespace else ""
         return f"{self.kind.kind}{namespace}/{self.document.name}"
 
@@ -108,6 +129,8 @@ class UnreadMatch:
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
         unread = self.unread
+        if unread.part is not None:
+            return {**unread.part.to_json(), "at": str(self.end)}
         return {
             "group": unread.kind.group,
             "kind": unread.kind.kind,

@@ -90,7 +90,7 @@ def _within(node: Node, problem: CelProblem) -> Span:
     start = min(problem.start, len(positions) - 1)
     line, column = positions[start]
     same_line = [position for position in positions[start : max(problem.end, start + 1)] if position[0] == line]
-    return Span(node.source, line, column, line, same_line[-1][1] + 1)
+    return node.source.place(line, column, line, same_line[-1][1] + 1)
 
 
 def _positions(node: Node) -> list[tuple[int, int]] | None:

@@ -214,7 +214,7 @@ def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: Wor
     It is unknown where nothing says how the pod gets a proxy: no manifest declares its namespace, or no namespace and
     no pod of all the manifests asks for proxies. Manifests of an application often leave that to others.
     """
-    if not workload.is_pod or workload.host_network:
+    if not workload.is_pod or workload.host_network or _is_ztunnel(workload):
         return ServingPlane.NONE
     has_sidecar = _INJECTED in workload.annotations or _SIDECAR_CONTAINER in workload.mesh_proxies
     if has_sidecar or _is_injected(workload, namespace):
@@ -226,6 +226,11 @@ def _labelled_plane(workload: Workload, namespace: Mapping[str, str], world: Wor
     if is_refused or (workload.namespace in world.namespaces and shows_proxies(world)):
         return ServingPlane.NONE
     return ServingPlane.UNKNOWN
+
+
+def _is_ztunnel(workload: Workload) -> bool:
+    """Return whether it is ztunnel itself, as its installers label it: its container has the name of a sidecar's."""
+    return workload.labels.get("app") == "ztunnel" and workload.labels.get(_MODE) == "none"
 
 
 LET_THEM_HAVE_ONE: Final = "let the pods have a proxy, or do not select them"
@@ -242,7 +247,7 @@ def refusal_of(workload: Workload, world: World, its: str = "its") -> str | None
     if workload.namespace in _NEVER_INJECTED:
         return f"Istio gives pods in {workload.namespace} no proxy"
     namespace = world.namespace(workload.namespace).labels
-    if namespace.get(_MODE) == "ambient" and workload.labels.get(_MODE) == "none":
+    if workload.labels.get(_MODE) == "none" and (namespace.get(_MODE) == "ambient" or _is_ztunnel(workload)):
         return f"{its} label {_MODE}: none refuses a proxy"
     if workload.asks_for_sidecar is False:
         kind, said = ("label", workload.labels) if _INJECT in workload.labels else ("annotation", workload.annotations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -11,7 +11,7 @@ from eastgate.cluster import Everything, PodsMatching, Target
 from eastgate.cluster.unread.locating import content_of, selector_in
 from eastgate.dialects.base import Dialect, Kind, NameUse, Scene, Surroundings
 from eastgate.dialects.linkerd import codes
-from eastgate.dialects.linkerd.model import GROUP, LinkerdResource
+from eastgate.dialects.linkerd.model import GROUP, LinkerdResource, Server
 from eastgate.dialects.linkerd.routes import inspect
 from eastgate.dialects.linkerd.settings import LinkerdSettings
 from eastgate.dialects.linkerd.stance import POD_ANNOTATIONS, enforce, enforce_stance, stance_of
@@ -89,6 +89,10 @@ def _lint() -> Linting[LinkerdResource]:
     return LINTING
 
 
+def _port_names(resource: LinkerdResource) -> Iterable[str]:
+    return (resource.port,) if isinstance(resource, Server) and isinstance(resource.port, str) else ()
+
+
 DIALECT: Dialect[LinkerdResource] = Dialect(
     name="Linkerd",
     model=LinkerdResource,
@@ -119,6 +123,7 @@ DIALECT: Dialect[LinkerdResource] = Dialect(
     status=conditions,
     parents=parents,
     inspect=inspect,
+    port_names=_port_names,
     surroundings=Surroundings(pod_annotations=POD_ANNOTATIONS),
     bystanders=frozenset({(GROUP, "EgressNetwork"), (GROUP, "HTTPLocalRateLimitPolicy")}),
 )

@@ -45,7 +45,8 @@ NO_SUCH_ACCOUNT = Code(
 NO_SUCH_NAMESPACE = Code(
     "EG6005",
     "namespace that does not exist",
-    "Namespaces are declared, but not this one, and nothing is in it. It may simply be missing from the manifests.",
+    "Namespaces are declared, but not this one, and nothing is in it. It may simply be missing from the manifests. "
+    "Namespaces of the cluster itself and of usual platforms (`kube-system`, `istio-system`, `monitoring`) are known.",
     Severity.INFO,
     needs_cluster=True,
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload, World
-from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.question import Question
 from eastgate.dialects.base import Policy
@@ -16,7 +15,6 @@ from eastgate.dialects.linting import codes
 from eastgate.dialects.linting.findings import Finding
 from eastgate.dialects.linting.locating import list_some
 from eastgate.ir import Attachment, Chain, Layer, PolicyRef, Predicate, Request, Rule
-from eastgate.ir.labels import Operator, Selector
 from eastgate.settings import Settings
 
 
@@ -205,81 +203,3 @@ def _service_port(port: int | str, selected: list[Workload], workloads: Workload
             if targets:
                 return key, targets[0]
     return None
-
-
-# Pods and namespaces of the cluster itself, which are in no application's manifests: DNS, ingress, metrics, logs.
-
-
-_NAMESPACES: Final = frozenset(
-    [
-        "calico-system",
-        "cert-manager",
-        "gmp-system",
-        "ingress-nginx",
-        "istio-system",
-        "kube-node-lease",
-        "kube-public",
-        "kube-system",
-        "linkerd",
-        "monitoring",
-        "nginx-ingress",
-        "observability",
-        "openshift-dns",
-        "openshift-ingress",
-        "openshift-monitoring",
-        "prometheus",
-        "tigera-operator",
-        "traefik",
-    ]
-)
-_PODS: Final = frozenset(
-    [
-        "alertmanager",
-        "cert-manager",
-        "coredns",
-        "datadog",
-        "datadog-agent",
-        "dns-default",
-        "egressgateway",
-        "external-dns",
-        "fluent-bit",
-        "fluentd",
-        "grafana",
-        "ingress-nginx",
-        "ingressgateway",
-        "istio-egressgateway",
-        "istio-ingressgateway",
-        "istiod",
-        "jaeger",
-        "kube-apiserver",
-        "kube-dns",
-        "kube-state-metrics",
-        "loki",
-        "metrics-server",
-        "nginx-ingress",
-        "node-exporter",
-        "node-local-dns",
-        "nodelocaldns",
-        "opentelemetry-collector",
-        "otel-collector",
-        "prometheus",
-        "promtail",
-        "traefik",
-        "vector",
-    ]
-)
-
-
-def selects_system_namespace(namespaces: Selector) -> bool:
-    """Return whether a selector names a namespace of the cluster itself."""
-    return any(key == NAME_LABEL and value in _NAMESPACES for key, value in _asked(namespaces))
-
-
-def selects_system_pods(pods: Selector) -> bool:
-    """Return whether a selector asks for a label that pods of the cluster itself have."""
-    return any(value in _PODS for _, value in _asked(pods))
-
-
-def _asked(selector: Selector) -> list[tuple[str, str]]:
-    listed = (each for each in selector.expressions if each.operator is Operator.IN)
-    return [*selector.equalities, *((each.key, value) for each in listed for value in each.values)]

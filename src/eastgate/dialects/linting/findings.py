@@ -14,6 +14,7 @@ class Finding:
 
     `subjects` are the keys of what it is about: a policy or an object as `Kind/namespace/name`, a workload by its key.
     `example` is a command line whose answer shows it. Findings of one code with the same `cause` are one to a reader.
+    `environments` are those that have it, where it is not in all of several.
     """
 
     code: Code
@@ -23,6 +24,7 @@ class Finding:
     subjects: tuple[str, ...] = ()
     example: str | None = None
     cause: str | None = None
+    environments: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return brief(self, f"{self.code.id} {self.message}")
@@ -49,10 +51,10 @@ class Finding:
         plain = Diagnostic(self.code, self.message, self.span, self.help).to_json()
         return {**plain, "title": self.code.title, "subjects": list(self.subjects), "example": self.example}
 
-    def render(self, *, also: str | None = None, color: bool = False) -> str:
-        """Return it as text. `also` says where else the same is found."""
+    def render(self, *, also: str | None = None, where: str | None = None, color: bool = False) -> str:
+        """Return it as text. `also` says where else the same is found, and `where` in which environments."""
         text = render(Diagnostic(self.code, self.message, self.span, self.help), color=color)
         gutter = " " * (len(str(self.span.line)) if self.span is not None else 1)
         bar = "\033[34m=\033[0m" if color else "="
-        more = (("also", also), ("example", self.example))
+        more = (("also", also), ("in", where), ("example", self.example))
         return "\n".join([text, *(f"{gutter} {bar} {name}: {printable(value)}" for name, value in more if value)])

@@ -83,7 +83,8 @@ def _text(source: SourceText) -> DecodedText:
 
 def root_of(document: Span) -> Node:
     """Read a document with positions. `document` is the span of the whole document."""
-    return _ROOTS.get(document, lambda: _read(document))
+    whole = document.built or document
+    return _ROOTS.get(whole, lambda: _read(whole))
 
 
 def _read(document: Span) -> tuple[Node, int]:

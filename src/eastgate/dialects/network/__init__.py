@@ -112,6 +112,11 @@ def _kind(
     )
 
 
+def _port_names(policy: NetworkPolicy) -> list[str]:
+    ports = (port for rules in policy.rules.values() for rule in rules for port in rule.ports or ())
+    return [port.name for port in ports if port.name is not None]
+
+
 DIALECT: Dialect[NetworkPolicy] = Dialect(
     name="Kubernetes network policies",
     model=NetworkPolicy,
@@ -129,5 +134,6 @@ DIALECT: Dialect[NetworkPolicy] = Dialect(
     closes=lambda policy: policy.isolates and not policy.audit and not any(policy.rules.values()),
     lint=_lint,
     status=conditions,
+    port_names=_port_names,
     bystanders=frozenset((GROUP, kind) for kind in _BYSTANDERS),
 )

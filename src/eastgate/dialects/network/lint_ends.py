@@ -8,15 +8,15 @@ from typing import Final
 from eastgate.cluster import Workload
 from eastgate.cluster.points import Direction
 from eastgate.dialects.linting import Context, Finding, enumerated
+from eastgate.dialects.linting.system import DNS_SERVERS, namespace_labels
 from eastgate.dialects.network import lint_codes as codes
 from eastgate.dialects.network.lint_peers import pods_of_peer
 from eastgate.dialects.network.lint_pods import PodClass, SelectedPods, as_destination, as_source
 from eastgate.dialects.network.model import NetworkPolicy, NetworkRule
-from eastgate.ir import AllowAny, Effect, Layer, Request
-from eastgate.ir.attributes import PORT, PORT_NAME, TRANSPORT, VICINITY
+from eastgate.ir import AllowAny, Effect, Layer, Request, labels_text
+from eastgate.ir.attributes import DESTINATION_NAMESPACE, PORT, PORT_NAME, TRANSPORT, VICINITY
 
 _DNS_LABELS: Final = {"k8s-app": "kube-dns"}
-_DNS_NAMESPACE: Final = "kube-system"
 _DNS_PORT: Final = 53
 _TUNNEL_PORT: Final = 15008
 _DATAPLANE: Final = "istio.io/dataplane-mode"
@@ -36,7 +36,7 @@ def check_dns(context: Context) -> Iterator[Finding]:
         if layer is None or not policies or not _allows_something(layer):
             continue
         udp, tcp = (
-            any(_may_ask(context, layer, server, transport) for server in servers) for transport in ("UDP", "TCP")
+            any(_may_ask(context, layer, *server, transport) for server in servers) for transport in ("UDP", "TCP")
         )
         members = [pod.key for pod in pod_class.members]
         subjects = (*(str(policy.ref) for policy in policies), *members[:3])
@@ -51,16 +51,26 @@ def check_dns(context: Context) -> Iterator[Finding]:
             yield Finding(codes.DNS_BY_TCP, message, span, help_, subjects, cause="TCP")
 
 
-def _dns_servers(pods: SelectedPods) -> list[Request]:
-    """Return the pods that serve DNS, or where the manifests have none, one as it usually is."""
+def _dns_servers(pods: SelectedPods) -> list[tuple[Request, int]]:
+    """Return the pods that serve DNS with their port, or where the manifests have none, those of usual clusters."""
     labelled = [pod for pod in pods.pods if pod.labels.items() >= _DNS_LABELS.items()]
     if labelled:
-        return [as_destination(pod.namespace, pod.labels, pods.world, pods.world.address_of(pod)) for pod in labelled]
-    return [as_destination(_DNS_NAMESPACE, _DNS_LABELS, pods.world)]
+        found = [as_destination(pod.namespace, pod.labels, pods.world, pods.world.address_of(pod)) for pod in labelled]
+        return [(server, _DNS_PORT) for server in found]
+    return [
+        (
+            as_destination(each.namespace, each.labels, pods.world).with_value(
+                DESTINATION_NAMESPACE, labels_text(home)
+            ),
+            each.port,
+        )
+        for each in DNS_SERVERS
+        for home in namespace_labels(each.namespace, pods.world.namespace(each.namespace).labels)
+    ]
 
 
-def _may_ask(context: Context, layer: Layer, server: Request, transport: str) -> bool:
-    return context.can_allow(layer, server.with_value(PORT, _DNS_PORT).with_value(TRANSPORT, transport))
+def _may_ask(context: Context, layer: Layer, server: Request, port: int, transport: str) -> bool:
+    return context.can_allow(layer, server.with_value(PORT, port).with_value(TRANSPORT, transport))
 
 
 def _allows_something(layer: Layer) -> bool:

@@ -11,8 +11,14 @@ from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.dialects.linting.codes import PORT_NOT_EXPOSED
-from eastgate.dialects.linting.context import selects_system_namespace, selects_system_pods
 from eastgate.dialects.linting.locating import nearest_name
+from eastgate.dialects.linting.system import (
+    intended_label,
+    intended_namespace,
+    is_system_namespace,
+    selects_system_namespace,
+    selects_system_pods,
+)
 from eastgate.dialects.network import lint_codes as codes
 from eastgate.dialects.network.lint_pods import SelectedPods
 from eastgate.dialects.network.lowering import PEERS
@@ -80,10 +86,18 @@ def _empty_peer(
 ) -> Iterator[Finding]:
     world = pods.world
     homes = [name for name in world.namespaces_in_use() if namespaces.matches(world.namespace(name).labels)]
-    is_system = selects_system_namespace(namespaces) if not homes else selects_system_pods(labels)
     is_own = peer.fields == frozenset({"podSelector"})
-    is_elsewhere = is_system and not is_own
-    if not homes:
+    is_known = selects_system_pods(labels)
+    is_elsewhere = is_known and (not is_own or is_system_namespace(policy.ref.namespace or ""))
+    meant = intended_label(labels) if selects_system_namespace(namespaces) else None
+    if meant is not None and not select_pods(namespaces, labels, pods):
+        key, _, close = meant
+        message = (
+            f"{policy.ref} is about pods {labels} in namespaces {namespaces}, and none is known to have these labels"
+        )
+        yield Finding(codes.NO_PEER, message, peer.span, f"did you mean {key}: {close}?", (str(policy.ref),))
+    elif not homes:
+        is_elsewhere = selects_system_namespace(namespaces, world.namespaces)
         if not is_elsewhere and not is_own and (world.namespaces or NAME_LABEL in dict(namespaces.equalities)):
             message = (
                 f"{policy.ref} is about namespaces {namespaces}, and no namespace of the manifests has these labels"
@@ -125,6 +139,9 @@ def _namespace_help(namespaces: Selector, world: World) -> str:
     named = next((value for key, value in namespaces.equalities if key != NAME_LABEL and value in known), None)
     if named is not None:
         return f"for the namespace of this name write {NAME_LABEL}: {named}"
+    close = next((close for key, value in namespaces.equalities if (close := intended_namespace(value))), None)
+    if close is not None:
+        return f"did you mean namespace {close}?"
     return "give the manifests of the namespaces, with their labels; or write labels that they have"
 
 
@@ -143,16 +160,18 @@ def _split_pairs(rule: NetworkRule, direction: Direction, pods: SelectedPods) ->
     """Return the pairs of peers that were probably meant as one.
 
     Both were meant if the podSelector selects every pod of its namespace, or if it selects pods there and no pod of the
-    other namespaces.
+    other namespaces: pods of the manifests must be in it, or it selects pods that every cluster has.
     """
     pairs: list[tuple[Peer, Peer]] = []
+    homes = [pods.world.namespace(name).labels for name in pods.labels_in]
     for pair in pairwise(rule.peers or ()):
         if {peer.fields for peer in pair} == _ALONE and not (pairs and pair[0] in pairs[-1]):
             by_pod, by_namespace = sorted(pair, key=lambda peer: "namespaceSelector" in peer.fields)
             labels, namespaces = selectors_of(by_pod, direction), selectors_of(by_namespace, direction)
             if labels is None or namespaces is None or labels[1] == Selector.of():
                 continue
-            if select_pods(namespaces[0], labels[1], pods) or not select_pods(*labels, pods):
+            is_told = selects_system_pods(labels[1]) or any(labels[0].matches(home) for home in homes)
+            if select_pods(namespaces[0], labels[1], pods) or (is_told and not select_pods(*labels, pods)):
                 pairs.append(pair)
     return pairs
 

@@ -201,7 +201,7 @@ LEFT_ASIDE = Code(
     "unreadable text that is no manifest",
     "A document in a folder cannot be read, and nothing in it says `apiVersion` or `kind`, so that it is no manifest "
     "that anybody could apply. It was left aside. Leave the file out with `--exclude` or `.eastgateignore`.",
-    Severity.WARNING,
+    Severity.INFO,
 )
 KUSTOMIZE_MISSING = Code(
     "EG1041",
@@ -261,6 +261,14 @@ KUSTOMIZE_CHOICE = Code(
     "several kustomizations of the same resources",
     "Kustomizations below a folder build on the same resources, as overlays for several clusters do. Together they are "
     "applied nowhere: choose one with `-k`, or several with several `-k`.",
+)
+PLACEHOLDER = Code(
+    "EG1052",
+    "placeholder",
+    "A value has yet to be filled in, by somebody or by a tool: `<your-namespace>`, `${DOMAIN}`, `{{ .Values.x }}`. "
+    "What it will be is unknown, so that the object is left out, and answers that it could change say so (exit status "
+    "3). A policy closes what it targets.",
+    Severity.INFO,
 )
 BAD_PATTERN = Code(
     "EG1050",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import Span
@@ -12,6 +13,9 @@ from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.rendered import RenderedObject
 from eastgate.reading.manifests.text import DecodedText
 from eastgate.reading.manifests.yaml.nodes import read_yaml_node
+
+if TYPE_CHECKING:
+    from eastgate.reading.repository.model import LeftOut
 
 # The result of the two fast readers.
 
@@ -149,5 +153,11 @@ class ReadResult:
     """How many objects were passed over unread, since nothing of their kind is used."""
     twice: list[tuple[Document, Diagnostic]] = field(default_factory=list)
     """Objects that say something else than those of their names that were read before, and what was said of that."""
+    refused: list[Diagnostic] = field(default_factory=list)
+    """Errors in what was asked for, such as a path that does not exist: no answer does without it."""
+    torn: list[tuple[Document, Diagnostic]] = field(default_factory=list)
+    """Objects of which only the head could be read, and the error behind it. They are not among the documents."""
+    unbuilt: list[LeftOut] = field(default_factory=list)
+    """The parts that are not read, other than those with an error in `reporter`."""
     seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)
     """The objects by group, kind, namespace and name."""

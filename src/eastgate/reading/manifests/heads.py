@@ -61,6 +61,11 @@ def types_in(chunk: str) -> Iterator[tuple[str, str]]:
     return product(values["apiVersion"], values["kind"])
 
 
+def has_types(chunk: str) -> bool:
+    """Return whether a document has an `apiVersion` or a `kind` that can be seen."""
+    return _HEADS.search(chunk) is not None
+
+
 def hides_types(chunk: str) -> bool:
     """Return whether a document may have a type that `types_in` does not see: behind an escape, an alias or a tag."""
     return _HIDING.search(chunk) is not None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import (
     BAD_PATTERN,
     EMPTY_FOLDER,
@@ -25,6 +29,7 @@ from eastgate.reading.manifests.files import (
     STDIN,
     SUFFIXES,
     Bounds,
+    around,
     is_readable,
     report_unreadable,
     report_way_out,
@@ -39,6 +44,9 @@ from eastgate.reading.manifests.kustomizations import (
     rivals,
     roots,
 )
+
+if TYPE_CHECKING:
+    from eastgate.reading.repository.model import ChartRender, Environment, KustomizeBuild, LeftOut
 
 # Leaves files out of a folder: by the patterns of `--exclude`, and those of `.eastgateignore` files.
 #
@@ -98,6 +106,7 @@ class Exclusion:
 
 _Identity = tuple[int, int]
 _CHART = "Chart.yaml"
+_LIBRARY = regex(rb"""^type:\s*["']?library\b""", re.MULTILINE)
 _MOST_RIVALS = 8  # kustomizations of the same resources that are rendered to see whether they get into each other's way
 _MOST_NAMED = 3  # files that a sentence names
 
@@ -110,6 +119,11 @@ class Input:
     explicit: bool = False
     """Whether this very file was given, and not a folder that it is in."""
     kustomized: bool = False
+    namespace: str | None = None
+    """That of its objects which do not say theirs."""
+    part: KustomizeBuild | ChartRender | None = None
+    """What a program builds it of: a part of an environment."""
+    environment: Environment | None = None
 
 
 @dataclass(slots=True)
@@ -125,6 +139,10 @@ class Inputs:
     entries: list[Input] = field(default_factory=list)
     excluded: int = 0
     """How many files were left out by patterns."""
+    refused: list[Diagnostic] = field(default_factory=list)
+    """The errors in the paths themselves, and not in what is found below them."""
+    unbuilt: list[LeftOut] = field(default_factory=list)
+    """What the environments among the paths leave out."""
     _seen: set[_Identity | str] = field(default_factory=set)
     _kustomizations: list[Kustomization] = field(default_factory=list)
     _beside: list[str] = field(default_factory=list)  # files below kustomizations
@@ -137,23 +155,64 @@ class Inputs:
                 self._add(Input(STDIN, explicit=True), STDIN)
             elif isinstance(path, Kustomized):
                 self._add_kustomization(name)
-            else:
+            elif isinstance(path, str | PurePath) or (environment := _environment(path)) is None:
                 self._add_path(name)
+            else:
+                self._add_environment(environment)
         self._add_rendered()
 
-    def _add_path(self, name: str) -> None:
+    def _add_environment(self, environment: Environment) -> None:
+        """Add the parts of an environment: files, and what programs are to build."""
+        from eastgate.reading.repository.model import ChartRender, Files  # few commands read environments
+
+        self.unbuilt += environment.left_out
+        exclusion = self._exclusion(environment.root)
+        checkout = around(os.path.join(environment.root, IGNORE_FILE))  # where paths of Flux and Argo CD may lead
+        for part in environment.parts:
+            if isinstance(part, Files):
+                for name in part.paths:
+                    namespace = part.default_namespace or environment.namespace
+                    self._add_manifest(name, namespace, exclusion, checkout)
+                continue
+            default = part.namespace if isinstance(part, ChartRender) else part.default_namespace
+            entry = Input(part.folder, namespace=default or environment.namespace, part=part, environment=environment)
+            self._add(entry, repr(part))
+
+    def _add_manifest(self, name: str, namespace: str | None, exclusion: Exclusion, checkout: Bounds) -> None:
+        """Add a file of an environment."""
         try:
-            inside = self.bounds.hold(name)
-            status = os.stat(name) if inside else None
+            status = os.stat(name) if self.bounds.hold(name) or checkout.hold(name) else None
         except (OSError, ValueError) as error:
             report_unreadable(self.reporter, name, error)
             return
         if status is None:
             report_way_out(self.reporter, name)
+        elif exclusion.holds(name, is_folder=False):
+            self.excluded += 1
+        elif is_readable(name, status, self.reporter):
+            self._add(Input(name, namespace=namespace), (status.st_dev, status.st_ino))
+
+    def _add_path(self, name: str) -> None:
+        before = len(self.reporter.diagnostics)
+        if not self._open_path(name):
+            self.refused += self.reporter.diagnostics[before:]
+
+    def _open_path(self, name: str) -> bool:
+        """Add a path; return whether it is a folder, in which anything may be wrong."""
+        try:
+            inside = self.bounds.hold(name)
+            status = os.stat(name) if inside else None
+        except (OSError, ValueError) as error:
+            report_unreadable(self.reporter, name, error)
+            return False
+        if status is None:
+            report_way_out(self.reporter, name)
         elif stat.S_ISDIR(status.st_mode):
             self._add_folder(name)
+            return True
         elif is_readable(name, status, self.reporter):
             self._add_file(name, (status.st_dev, status.st_ino))
+        return False
 
     def _add_file(self, name: str, identity: _Identity) -> None:
         folder, base = os.path.split(name)
@@ -196,6 +255,7 @@ class Inputs:
         if kustomization is None:
             help_ = f"manifests as they are: -f {printable(folder)}" if os.path.exists(folder) else None
             self.reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` has no kustomization in it", help=help_)
+            self.refused.append(self.reporter.diagnostics[-1])
         else:
             self._add(Input(folder, explicit=True, kustomized=True), os.path.realpath(folder))
 
@@ -240,7 +300,7 @@ class Inputs:
         if not self.raw:
             in_kustomization |= self._is_kustomized(folder, entries, exclusion)
             if _CHART in entries and not exclusion.holds(os.path.join(folder, _CHART), is_folder=False):
-                if not in_kustomization:  # or nothing of it is read anyway
+                if not in_kustomization and not _is_library(folder):  # or nothing of it is read anyway
                     self._report_chart(folder)
                 return
         for path, is_folder, file_identity in self._children(folder, entries, exclusion):
@@ -297,6 +357,21 @@ class Inputs:
         message = f"`{shown}` is a Helm chart, whose templates are no manifests"
         help_ = f"render it: helm template {shown} | eastgate ... -f -, and leave it out of a folder: --exclude"
         self.reporter.report(HELM_CHART, message, help=help_)
+
+
+def _is_library(chart: str) -> bool:
+    """Return whether a chart has nothing to install: others use what it defines."""
+    try:
+        with open(os.path.join(chart, _CHART), "rb") as file:
+            return _LIBRARY.search(file.read(_MOST_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def _environment(path: object) -> Environment | None:
+    from eastgate.reading.repository.model import Environment  # most paths are texts
+
+    return path if isinstance(path, Environment) else None
 
 
 def _entries(folder: str) -> list[str]:

@@ -21,9 +21,9 @@ from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.roots import read_nodes
 
 FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-_GROUP = "kustomize.config.k8s.io"
-_PARTS = ("resources", "bases", "components", "generators", "transformers", "validators")
-_REMOTE = regex(r"://|^git@|^git::|^[\w.-]+\.\w+[:/]|\?(?:.*&)?(?:ref|version|submodules|timeout)=")
+GROUP = "kustomize.config.k8s.io"
+PARTS = ("resources", "bases", "components", "generators", "transformers", "validators")
+REMOTE = regex(r"://|^git@|^git::|^[\w.-]+\.\w+[:/]|\?(?:.*&)?(?:ref|version|submodules|timeout)=")
 _MOST_FOLDERS = 1000
 
 
@@ -77,19 +77,23 @@ def kustomization_in(folder: str) -> Kustomization | None:
     if name is None:
         return None
     nodes = read_nodes(os.path.join(folder, name)).nodes
-    value = nodes[0].plain() if nodes else None
+    return kustomization_of(folder, name, nodes[0].plain() if nodes else None)
+
+
+def kustomization_of(folder: str, name: str, value: Plain) -> Kustomization | None:
+    """Return the kustomization of a folder, given its content; None where it is a manifest of some other API."""
     if not isinstance(value, dict):
         return Kustomization(folder, name)  # whoever renders it says what is wrong with it
     api_version, kind = value.get("apiVersion"), value.get("kind")
-    if isinstance(api_version, str) and api_version.partition("/")[0] != _GROUP:
+    if isinstance(api_version, str) and api_version.partition("/")[0] != GROUP:
         return None
-    listed = (entry for name in _PARTS for entry in _list(value.get(name)))
+    listed = (entry for name in PARTS for entry in _list(value.get(name)))
     return Kustomization(
         folder,
         name,
         is_component=kind == "Component",
         parts=[entry for entry in listed if isinstance(entry, str) and "\n" not in entry],
-        words=list(_words(value)),
+        words=list(words_of(value)),
     )
 
 
@@ -97,12 +101,12 @@ def _list(value: Plain | None) -> list[Plain]:
     return value if isinstance(value, list) else []
 
 
-def _words(value: Plain) -> Iterator[str]:
+def words_of(value: Plain) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from _words(part)
+            yield from words_of(part)
 
 
 def roots(kustomizations: Iterable[Kustomization]) -> list[Kustomization]:
@@ -193,7 +197,7 @@ def parts(folder: str, follow: bool, reporter: Reporter) -> list[str] | None:
         for entry in kustomization.parts:
             path = os.path.join(current, entry)
             if not os.path.lexists(path):
-                if _REMOTE.search(entry):
+                if REMOTE.search(entry):
                     good = False
                     _report_remote(file, entry, folder, reporter)
             elif not bounds.hold(path):

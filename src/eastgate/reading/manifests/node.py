@@ -56,7 +56,7 @@ class Node:
     @property
     def span(self) -> Span:
         """Return the span of the value. An empty value (`key:`) has that of its key."""
-        return Span(self.source, self.line, self.column, self.end_line, self.end_column)
+        return self.source.place(self.line, self.column, self.end_line, self.end_column)
 
     @property
     def kind(self) -> str:

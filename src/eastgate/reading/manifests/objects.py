@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import PurePath
 
-from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import DUPLICATE_OBJECT, FIELD_TYPE, TOO_DEEP, UNFINISHED_LIST
 from eastgate.reading.manifests.document import Document, PlainDocument, ReadResult, Stretch
@@ -23,6 +23,8 @@ from eastgate.reading.manifests.heads import (
     with_generated_name,
 )
 from eastgate.reading.manifests.node import Node, Plain
+from eastgate.reading.manifests.placeholders import variable_in
+from eastgate.reading.manifests.templates import is_template, objects_of
 from eastgate.reading.manifests.text import DecodedText
 
 Positioned = Callable[[str, str], bool]
@@ -31,10 +33,17 @@ Positioned = Callable[[str, str], bool]
 Matters = Callable[[str, str], bool]
 """Whether objects of an `apiVersion` and a `kind`, of which either may be unknown (empty), can change an answer."""
 
-Same = Callable[[Document, Document], bool]
-"""Whether two documents of one object say the same, as far as anybody asks."""
+Differ = Callable[[Document, Document], str | None]
+"""The fields in which two documents of one object differ, empty where they are unknown; None where they say the same,
+as far as anybody asks."""
 
-_NOT_MANIFESTS = regex(r"(?:kustomization|Chart|values[^/]*|eastgate)\.ya?ml|Kustomization")
+_NOT_MANIFESTS = regex(
+    r"(?:kustomization|Chart|(?:[^/]*[-_.])?values[^/]*|eastgate|zarf|uds-(?:bundle|config)|skaffold|mkdocs|(?:docker-)?compose[^/]*)"
+    r"\.ya?ml|Kustomization"
+)
+_OTHER_TOOLS = frozenset({"ZarfInitConfig", "ZarfPackageConfig", "UDSBundle", "pipeline"})
+"""Kinds of tools that write `kind` and `metadata` into files of their own, without an API version."""
+_SOPS, _ENCRYPTED = "sops", "ENC["  # its key in a manifest, and the beginning of a value that it has encrypted
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 _MOST_LISTS = 10  # lists inside each other
 
@@ -44,9 +53,9 @@ def everything(api_version: str, kind: str) -> bool:  # noqa: ARG001 - the signa
     return True
 
 
-def never_same(first: Document, second: Document) -> bool:  # noqa: ARG001 - the signature of `Same`
+def always_differ(first: Document, second: Document) -> str | None:  # noqa: ARG001 - the signature of `Differ`
     """Accept no object as written twice."""
-    return False
+    return ""
 
 
 class Collector:
@@ -57,7 +66,7 @@ class Collector:
         reading: ReadResult,
         positioned: Positioned,
         matters: Matters = everything,
-        same: Same = never_same,
+        differ: Differ = always_differ,
         *,
         takes: Matters | None = None,
         skim: bool = False,
@@ -67,14 +76,29 @@ class Collector:
         self._positioned = positioned
         self._matters = matters
         self.takes = takes or matters
-        self._is_same = same
-        self._namespace = namespace
+        self._differ = differ
+        self.namespace = namespace
         self._named_by_us = 0
         self.skims = skim
         self.explicit = True
         """Whether the text that is being read was given by name: then it should be manifests."""
         self.roots = 0
         """How many documents had anything in them."""
+        self._foreign: list[Node] = []
+
+    @property
+    def objects(self) -> int:
+        """Return how many objects there are, used or not."""
+        return len(self._reading.documents) + self._reading.unused
+
+    def end_text(self, objects: int) -> None:
+        """End a text, before which there were so many objects. What is no object is an error only among no others."""
+        for node in self._foreign:
+            if self.objects > objects:
+                self._skip(node)
+            else:
+                diagnose(node, None, self._reading.reporter)
+        self._foreign.clear()
 
     def wants(self, api_version: str, kind: str) -> bool:
         """Return whether positions are wanted for an object of this kind."""
@@ -83,6 +107,10 @@ class Collector:
     def is_used(self, api_version: str, kind: str) -> bool:
         """Return whether an object of this kind can change an answer."""
         return self._matters(api_version, kind)
+
+    def add_torn(self, document: Document, error: Diagnostic) -> None:
+        """Add an object of which only the head could be read."""
+        self._reading.torn.append((document, error))
 
     def pass_over(self) -> None:
         """Count an object of a kind that is not used."""
@@ -106,7 +134,8 @@ class Collector:
 
     def _add_value(self, value: Plain, stretch: Stretch, inherited: Inherited | None, *, is_root: bool) -> None:
         head_of = head(value, inherited) if isinstance(value, dict) else None
-        if head_of is None or not isinstance(value, dict) or _is_list(head_of.kind, value):
+        is_opened = isinstance(value, dict) and is_template(str(value.get("apiVersion")), str(value.get("kind")))
+        if head_of is None or not isinstance(value, dict) or is_opened or _is_list(head_of.kind, value):
             self.add_node(stretch.node(), stretch, inherited, depth=0 if is_root else 1)
             return
         self.roots += is_root
@@ -125,11 +154,18 @@ class Collector:
         kind = data.get("kind")
         if isinstance(kind, str) and _is_list(kind, node.value if isinstance(node.value, dict) else {}):
             return self._open_list(node, origin, kind, depth)
+        if isinstance(kind, str) and depth < _MOST_LISTS and is_template(str(data.get("apiVersion")), kind):
+            self._reading.unused += 1
+            added = [self.add_node(entry, entry, depth=depth + 1) for entry in objects_of(node)]
+            return any(added)
         head_of = head(data, inherited) or self._head_with_generated_name(data, inherited)
         if head_of is None:
             if not self._may_matter(node, inherited):
                 self._skip(node)
                 return False
+            if self.explicit and inherited is None and _is_foreign(node):
+                self._foreign.append(node)
+                return True
             diagnose(node, inherited, self._reading.reporter)
             return True
         if self._positioned(head_of.api_version, head_of.kind):
@@ -160,6 +196,9 @@ class Collector:
             return self.explicit
         if api_version and kind:
             return self._matters(api_version, kind)
+        is_nameless = api_version is None and len(node.value) > 1 and intended_value(node, "metadata") is None
+        if kind in _OTHER_TOOLS or (is_nameless and "spec" not in node):
+            return self.explicit  # values of a chart, say: kubectl takes nothing without a name
         return self.explicit or "metadata" in node or self._matters(api_version or "", kind or "")
 
     def _open_list(self, node: Node, origin: Stretch | Node, kind: str, depth: int) -> bool:
@@ -193,7 +232,11 @@ class Collector:
 
     def _skip(self, node: Node) -> None:
         """Count what is no manifest."""
-        name = PurePath(node.source.name).name
+        self.skip(node.source.name)
+
+    def skip(self, file: str) -> None:
+        """Count a text that is no manifest."""
+        name = PurePath(file).name
         self._reading.skipped[name] = self._reading.skipped.get(name, 0) + 1
 
     def _is_skipped(self, node: Node) -> bool:
@@ -209,23 +252,54 @@ class Collector:
         return True
 
     def _add(self, head_of: Head, node: Node | None, data: dict[str, Plain] | None, origin: Stretch | Node) -> None:
-        document = Document(*head_of, node, data, origin, self._namespace)
+        if head_of.kind.startswith(_ENCRYPTED) or head_of.name.startswith(_ENCRYPTED):
+            self._leave_out_encrypted(Document(*head_of, node, data, origin, self.namespace))
+            return
+        content = data if data is not None else node.value if node is not None else None
+        if isinstance(content, dict) and _SOPS in content:
+            node, data = _without_sops(node, data)
+        document = Document(*head_of, node, data, origin, self.namespace)
         identity = (document.group, head_of.kind, document.home, head_of.name)
-        first = self._reading.seen.setdefault(identity, document)
+        is_open = data is not None and variable_in(f"{head_of.namespace} {head_of.name}") is not None
+        first = document if is_open else self._reading.seen.setdefault(identity, document)
         if first is document:
             self._reading.documents.append(document)
-        elif self.takes(head_of.api_version, head_of.kind) and not self._is_same(first, document):
-            self._report_twice(first, document)
+        elif self.takes(head_of.api_version, head_of.kind):
+            fields = self._differ(first, document)
+            if fields is not None:
+                self._report_twice(first, document, fields)
 
-    def _report_twice(self, first: Document, second: Document) -> None:
+    def _leave_out_encrypted(self, document: Document) -> None:
+        """Leave out a manifest of which nobody knows what it is without a key."""
+        from eastgate.reading.repository import LeftOut  # it reads manifests itself
+
+        why = "SOPS has encrypted what it is: decrypt it, or encrypt only its values (encrypted_regex)"
+        self._reading.unbuilt.append(LeftOut("an encrypted manifest", document.span.location, why))
+
+    def _report_twice(self, first: Document, second: Document, fields: str) -> None:
         where = f"{second.namespace}/{second.name}" if second.namespace else second.name
         name_span = second.locate("metadata", "name")
         help_ = f"the first one is at {first.span}; keep one of them"
         if first.span.file != name_span.file and "<kustomize build " in first.span.file + name_span.file:
             help_ = f"the first one is in {first.span.file}; choose what to render with -k"
         message = f"{shown(second.kind)} `{shown(where)}` is written twice"
+        message += f", with different {shown(fields)}" if fields else ""
         self._reading.reporter.report(DUPLICATE_OBJECT, message, name_span, help=help_)
         self._reading.twice.append((second, self._reading.reporter.diagnostics[-1]))
+
+
+def _without_sops(node: Node | None, data: dict[str, Plain] | None) -> tuple[Node | None, dict[str, Plain] | None]:
+    """Return a manifest without what SOPS adds to it, and takes away when it decrypts the file."""
+    if node is not None and isinstance(node.value, dict):
+        kept = {key: value for key, value in node.value.items() if key != _SOPS}
+        node = Node(kept, node.source, node.line, node.column, node.end_line, node.end_column, node.keys)
+    return node, None if data is None else {key: value for key, value in data.items() if key != _SOPS}
+
+
+def _is_foreign(node: Node) -> bool:
+    """Return whether a document says nothing of which object it is, and so is none."""
+    fields = ("apiVersion", "kind", "metadata")
+    return isinstance(node.value, dict) and all(intended_value(node, field) is None for field in fields)
 
 
 def _has_objects(node: Node) -> bool:

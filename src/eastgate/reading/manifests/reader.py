@@ -8,27 +8,39 @@ differ only up to `Collector`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, BinaryIO
 
 from eastgate.basics.collection import no_collection
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.printable import printable
-from eastgate.reading.manifests.codes import DUPLICATE_KEY, EMPTY_INPUT, LEFT_ASIDE, MERGE_REPLACES, SEVERAL_IN_ONE
+from eastgate.reading.manifests.codes import (
+    DUPLICATE_KEY,
+    EMPTY_INPUT,
+    LEFT_ASIDE,
+    MERGE_REPLACES,
+    SEVERAL_IN_ONE,
+    TEMPLATE,
+)
 from eastgate.reading.manifests.document import ReadResult, Stretch
 from eastgate.reading.manifests.files import STDIN, STDIN_NAME, Bounds, load
-from eastgate.reading.manifests.heads import hides_types, hint, may_be_manifest, type_of, types_in
+from eastgate.reading.manifests.heads import has_types, hides_types, hint, may_be_manifest, type_of, types_in
 from eastgate.reading.manifests.inputs import Input, Inputs
 from eastgate.reading.manifests.kustomizations import parts, report_missing
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.objects import Collector, Matters, Positioned, Same, everything, never_same
+from eastgate.reading.manifests.objects import Collector, Differ, Matters, Positioned, always_differ, everything
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
+from eastgate.reading.manifests.templates import is_template
 from eastgate.reading.manifests.text import DecodedText, decode
+from eastgate.reading.manifests.torn import hides_kind, torn_document
 from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
 
 if TYPE_CHECKING:
     from eastgate.reading.manifests.rendering import Renderer
+    from eastgate.reading.repository.builds import Builds
+    from eastgate.reading.repository.running import Built
 
 
 def read(
@@ -37,7 +49,7 @@ def read(
     positioned: Positioned,
     matters: Matters = everything,
     takes: Matters | None = None,
-    same: Same = never_same,
+    differ: Differ = always_differ,
     skim: bool = False,
     namespace: str = "default",
     stdin: BinaryIO | None = None,
@@ -51,33 +63,67 @@ def read(
     `positioned(api_version, kind)` says of which objects the content is wanted with positions; `matters` which of them
     can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not read,
     unless it `takes` them.
-    `same(first, second)` says whether two documents of one object say the same. `namespace` is that of objects which do
-    not say theirs. `on_file(done, total)` is called after each file.
+    `differ(first, second)` says in which fields two documents of one object differ. `namespace` is that of objects
+    which do not say theirs. `on_file(done, total)` is called after each file.
     """
     reading = ReadResult()
     given = list(paths)
     limits = bounds or Bounds.of(given)
     inputs = Inputs(reading.reporter, limits)
     inputs.add_all(given)
-    reading.excluded = inputs.excluded
-    collector = Collector(reading, positioned, matters, same, takes=takes, skim=skim, namespace=namespace)
+    reading.excluded, reading.refused = inputs.excluded, inputs.refused
+    reading.unbuilt += inputs.unbuilt
+    collector = Collector(reading, positioned, matters, differ, takes=takes, skim=skim, namespace=namespace)
     rendering = _Rendering(inputs.entries, reading.reporter, follow=limits.folders is None)
-    with no_collection():
+    with no_collection(), _builds(inputs.entries, limits, collector) as builds:
         for done, entry in enumerate(inputs.entries, 1):
-            content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reading.reporter)
-            if content is not None:
-                collector.explicit = entry.explicit and not entry.kustomized
-                before = collector.roots + len(reading.reporter.diagnostics)
-                try:
-                    _collect(_shown(entry), content, collector, reading.reporter)
-                except Exception as error:
-                    error.add_note(f"while reading {_shown(entry)}")
-                    raise
-                if entry.explicit and collector.roots + len(reading.reporter.diagnostics) == before:
-                    _report_empty(entry, reading.reporter)
+            collector.explicit = entry.explicit and not entry.kustomized
+            collector.namespace = entry.namespace or namespace
+            try:
+                if builds is not None and entry.part is not None:
+                    _collect_built(builds.result(entry.part), collector, reading)
+                else:
+                    _collect_input(entry, rendering, stdin, collector, reading)
+            except Exception as error:
+                error.add_note(f"while reading {_shown(entry)}")
+                raise
             if on_file is not None:
                 on_file(done, len(inputs.entries))
     return reading
+
+
+def _collect_input(
+    entry: Input, rendering: _Rendering, stdin: BinaryIO | None, collector: Collector, reading: ReadResult
+) -> None:
+    reporter = reading.reporter
+    found = len(reporter.diagnostics)
+    content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reporter)
+    if content is None:
+        if entry.explicit and not entry.kustomized:
+            reading.refused += reporter.diagnostics[found:]
+        return
+    before = collector.roots + len(reporter.diagnostics)
+    _collect(_shown(entry), content, collector, reporter)
+    if entry.explicit and collector.roots + len(reporter.diagnostics) == before:
+        _report_empty(entry, reporter)
+        reading.refused.append(reporter.diagnostics[-1])
+
+
+def _collect_built(built: Built, collector: Collector, reading: ReadResult) -> None:
+    reading.unbuilt += [left for left in built.left_out if left not in reading.unbuilt]
+    reading.unused += built.unused
+    if built.text is not None:
+        _collect_text(DecodedText(built.text, b"", {}), collector, reading.reporter)
+
+
+def _builds(entries: Sequence[Input], bounds: Bounds, collector: Collector) -> AbstractContextManager[Builds | None]:
+    """Start to build the parts of environments."""
+    parts = [(entry.part, entry.environment) for entry in entries if entry.part and entry.environment]
+    if not parts:
+        return nullcontext()
+    from eastgate.reading.repository.builds import Builds  # few commands read environments
+
+    return Builds(parts, bounds, collector.takes if collector.skims else None)
 
 
 def _shown(entry: Input) -> str:
@@ -150,13 +196,18 @@ def read_objects(
 def _collect(name: str, content: str | bytes, collector: Collector, reporter: Reporter) -> None:
     before = len(reporter.diagnostics)
     text = decode(name, content, reporter)
-    if text is None:
-        return
+    if text is not None:
+        _collect_text(text, collector, reporter)
+    reporter.diagnostics[before:] = sorted(reporter.diagnostics[before:], key=_line_and_column)
+
+
+def _collect_text(text: DecodedText, collector: Collector, reporter: Reporter) -> None:
+    objects = collector.objects
     if not _collect_json(text, collector, reporter):
         for start, end in chunks(text.source.text):
             _collect_yaml(text, start, end, collector, reporter)
+    collector.end_text(objects)
     text.raw = b""
-    reporter.diagnostics[before:] = sorted(reporter.diagnostics[before:], key=_line_and_column)
 
 
 def _line_and_column(finding: Diagnostic) -> tuple[int, int]:
@@ -166,7 +217,8 @@ def _line_and_column(finding: Diagnostic) -> tuple[int, int]:
 def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector, reporter: Reporter) -> None:
     chunk = text.source.text[start:end]
     if not text.bad and chunk_problem(text, start, end) is None:
-        if collector.skims and (type_ := type_of(chunk)) is not None and not collector.takes(*type_):
+        type_ = type_of(chunk) if collector.skims else None
+        if type_ is not None and not collector.takes(*type_) and not is_template(*type_):
             collector.pass_over()
             return
         if not collector.wants(*hint(chunk)):
@@ -176,7 +228,23 @@ def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector,
                 return
     findings = Reporter()
     nodes = chunk_nodes(text, start, end, findings)
+    if not nodes and findings.errors and _tear(text, start, end, findings, collector):
+        return
     _add_nodes(nodes, findings, chunk, collector, reporter)
+
+
+def _tear(text: DecodedText, start: int, end: int, findings: Reporter, collector: Collector) -> bool:
+    """Add the object that the head of a text is about, whose rest cannot be read; return whether it is of no matter."""
+    torn = torn_document(text, start, end, findings.errors[0], collector.namespace)
+    if torn is None:
+        return False
+    if collector.takes(torn.api_version, torn.kind):
+        collector.add_torn(torn, findings.errors[0])
+        return False
+    if collector.explicit:
+        return False
+    collector.pass_over()
+    return True
 
 
 def _add_nodes(
@@ -188,14 +256,23 @@ def _add_nodes(
     several = any(_is_of_head(finding) for finding in findings) and (
         hides_types(source) or any(collector.is_used(*type_) for type_ in types_in(source))
     )
-    if several or any(added) or (not added and (collector.explicit or may_be_manifest(source))):
+    if several or any(added) or (not added and (collector.explicit or _may_matter(source, collector))):
         reporter.diagnostics[before:before] = findings
     elif not added and findings.diagnostics:
         first = findings.diagnostics[0]
+        if first.code is TEMPLATE or (first.span is not None and first.span.file.lower().endswith(".json")):
+            collector.skip(first.span.file if first.span is not None else "")  # JSON with comments, say, or a template
+            return
         message = f"left aside, since it has neither `apiVersion` nor `kind`: {first.message}"
         reporter.report(LEFT_ASIDE, message, first.span, help="leave it out: --exclude, or a line in .eastgateignore")
     if findings.diagnostics:
         collector.roots += 1
+
+
+def _may_matter(source: str, collector: Collector) -> bool:
+    """Return whether an unreadable text may be a manifest of a kind that is used, or hides what it is."""
+    is_of_kinds = hides_kind(source) or any(collector.takes(*type_) for type_ in types_in(source))
+    return may_be_manifest(source) and (is_of_kinds or not has_types(source))
 
 
 def _is_of_head(finding: Diagnostic) -> bool:

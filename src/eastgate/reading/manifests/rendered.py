@@ -132,6 +132,20 @@ class UnlistedKind(RenderedObject):
         self.beyond = beyond
 
 
+class LostPart(RenderedObject):
+    """The origin of a document in place of a part that cannot be read, such as a file with bad syntax."""
+
+    __slots__ = ("_at",)
+
+    def __init__(self, name: str, at: Span | None) -> None:
+        super().__init__(name, {})
+        self._at = at
+
+    def span(self) -> Span:
+        """Return the place where reading stopped, if it is known."""
+        return self._at if self._at is not None else super().span()
+
+
 class OversizedObject(RenderedObject):
     """The origin of a policy beyond a limit, of which only the short fields are kept. It is an error to read it."""
 

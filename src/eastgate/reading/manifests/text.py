@@ -57,10 +57,11 @@ class DecodedText:
         """Return the span between two offsets."""
         line, column = self.position(start)
         end_line, end_column = self.position(end)
-        return Span(self.source, line, column, end_line, end_column)
+        return self.source.place(line, column, end_line, end_column)
 
     def extent(self, span: Span) -> tuple[int, int]:
         """Return the offsets of a span of this text."""
+        span = span.built or span
         starts = self.starts
         return starts[span.line - 1] + span.column - 1, starts[span.end_line - 1] + span.end_column - 1
 

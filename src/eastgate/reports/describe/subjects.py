@@ -10,7 +10,7 @@ from typing import TypeVar
 from eastgate.authority.questions import NOT_DECLARED, QuestionError
 from eastgate.basics.diagnostics import did_you_mean
 from eastgate.cluster import CONTROLLER_KINDS, ROUTE_KINDS, PodsMatching, Selector, Service, ServicePort, Workload
-from eastgate.cluster.unread import list_unconsidered
+from eastgate.cluster.unread import list_left_out, list_unconsidered
 from eastgate.dialects.words import Mode
 from eastgate.ir import PolicyRef
 from eastgate.reach.table import EffectiveDestination, EffectiveTable, effective_table
@@ -216,7 +216,8 @@ def _add_unconsidered(cluster: Cluster, description: Description) -> Description
         return description
     has_network = all(isinstance(point, str) for point in description.points)  # as those of workloads have
     unconsidered = cluster.unconsidered(description.points, network=not has_network)
-    lines = tuple(list_unconsidered(unconsidered, cluster.authority.unread))
+    lost = list_left_out(unconsidered.matches)
+    lines = (*lost, *list_unconsidered(unconsidered, cluster.authority.unread))
     data = [met.to_json() for met in unconsidered.matches]
     fields = (*description.fields, DescribedField("unconsidered", "Not considered", data, lines, block=True))
     return replace(description, fields=fields)

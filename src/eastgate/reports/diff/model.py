@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import brief, dataclass
@@ -40,7 +40,7 @@ class ChangedRequests:
     """Requests as people say them. `condition` None: all of these callers to these destinations.
 
     `callers` are the ids that `eastgate graph` has for them too. `spellings` are those of paths and hosts, `plain` and
-    the other values of `SPELLINGS`.
+    the other values of `SPELLINGS`. `destination_words` say what destinations are that are invented.
     """
 
     callers: tuple[str, ...]
@@ -49,16 +49,22 @@ class ChangedRequests:
     ports: ChangedPorts
     condition: str | None
     spellings: tuple[str, ...]
+    destination_words: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return brief(self, f"{', '.join(self.caller_words)} -> {', '.join(self.destinations)}")
+
+    @property
+    def target_words(self) -> tuple[str, ...]:
+        """Return the destinations as people say them."""
+        return self.destination_words or self.destinations
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
         ports = self.ports
         return {
             "from": ", ".join(self.caller_words),
-            "to": ", ".join(self.destinations),
+            "to": ", ".join(self.target_words),
             "port": ports.numbers[0] if len(ports.numbers) == 1 and not ports.others else None,
             "condition": self.condition,
             "callers": list(self.callers),
@@ -139,10 +145,31 @@ class Unproven:
 
 
 @dataclass(frozen=True, slots=True)
+class InventedWorkloads:
+    """Workloads that stand for those that policies would select. `names` say what they are, each kind once.
+
+    `ports` are numbers that stand for ports by name. `objects` are the workloads and their namespaces, as objects of
+    the Kubernetes API.
+    """
+
+    names: tuple[str, ...]
+    ports: tuple[tuple[int, str], ...]
+    objects: tuple[Mapping[str, object], ...]
+
+    def __repr__(self) -> str:
+        return brief(self, ", ".join(self.names))
+
+    def to_json(self) -> dict[str, object]:
+        """Return them as a List of objects of the Kubernetes API."""
+        return {"apiVersion": "v1", "kind": "List", "items": list(self.objects)}
+
+
+@dataclass(frozen=True, slots=True)
 class DiffReport:
     """Two sets of policies compared. `common`: how many destinations are on both sides.
 
-    `source` are the arguments by which the commands of examples read manifests, or a cluster.
+    `source` are the arguments by which the commands of examples read manifests, or a cluster. `invented` are workloads
+    that stand for those that policies would select, where neither side declares any.
     """
 
     changes: tuple[VerdictChange, ...]
@@ -152,6 +179,7 @@ class DiffReport:
     common: int
     changed_policies: tuple[str, ...] = ()
     source: tuple[str, ...] = ()
+    invented: InventedWorkloads | None = None
 
     def __repr__(self) -> str:
         return brief(self, f"{self.wider} wider, {self.narrower} narrower, {len(self.unproven)} unproven")
@@ -159,7 +187,12 @@ class DiffReport:
     @property
     def proven(self) -> bool:
         """Return whether every request that changes is in some change."""
-        return not self.unproven
+        return not self.unproven and not self.is_void
+
+    @property
+    def is_void(self) -> bool:
+        """Return whether there was nothing to compare."""
+        return not self.common and not self.changes
 
     @property
     def equal(self) -> bool:
@@ -200,4 +233,5 @@ class DiffReport:
             "changedPolicies": list(self.changed_policies),
             "compared": self.common,
             "summary": {"wider": self.wider, "narrower": self.narrower, "unproven": len(self.unproven)},
+            **({"invented": self.invented.to_json()} if self.invented is not None else {}),
         }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
+from eastgate.basics.records import dataclass
+from eastgate.cluster import BackendNamed, GatewayNamed, Namespace, PodsOfService, RouteNamed, Target, World
 from eastgate.cluster.unread import Unread, UnreadEffect
-from eastgate.ir import ALWAYS, NEVER
-from eastgate.ir.attributes import REFUSED_PATH
+from eastgate.ir import ALWAYS, NEVER, labels_text
+from eastgate.ir.attributes import REFUSED_PATH, SOURCE_LABELS, SOURCE_NAMESPACE
 from eastgate.ir.symbolic.callers import AnonymousCell, CallerCell, CallerKind
 from eastgate.ir.symbolic.partial import Facts, residual
 from eastgate.reach.caller_sets import CallerSet, CallerSets
@@ -20,8 +23,17 @@ from eastgate.reach.endings import Ending, Spelling
 from eastgate.reading.manifests.document import content_of
 from eastgate.reports.conditions import condition_text
 from eastgate.reports.diff.grouping import ChangeGroup, group
-from eastgate.reports.diff.model import SPELLINGS, ChangedRequests, DiffReport, SideVerdict, Unproven, VerdictChange
+from eastgate.reports.diff.model import (
+    SPELLINGS,
+    ChangedRequests,
+    DiffReport,
+    InventedWorkloads,
+    SideVerdict,
+    Unproven,
+    VerdictChange,
+)
 from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE
+from eastgate.reports.invented import Invention, has_no_workloads, invent
 
 # Sets of callers as ids and as words: all accounts of a namespace are `sa:shop/*`, not a list of them.
 
@@ -36,9 +48,13 @@ _OTHERS = {
 class CallerWords:
     """Names sets of callers."""
 
-    def __init__(self, callers: CallerSets) -> None:
+    def __init__(self, callers: CallerSets, invented: Invention | None = None) -> None:
         self._callers = callers
         self._domain = callers.callers.domain
+        accounts = invented.accounts if invented is not None else {}
+        names = ((number, cell.id_in(self._domain)) for number, cell in enumerate(callers.cells))
+        self._pods = {number: accounts[name] for number, name in names if name in accounts}
+        self._invented: CallerSet = sum(1 << number for number in self._pods)
         self._namespaces: dict[str, CallerSet] = defaultdict(int)
         self._identities: CallerSet = 0
         for number, cell in enumerate(callers.cells):
@@ -57,14 +73,28 @@ class CallerWords:
         """Return the ids of cells, as `eastgate graph` has them."""
         return tuple(cell.id_in(self._domain) for cell in self._callers.cells_in(chosen))
 
+    def invented(self, chosen: CallerSet) -> list[str]:
+        """Return the invented pods that these callers are; none where others are among them."""
+        if chosen & ~self._invented:
+            return []
+        return [key for number, key in self._pods.items() if chosen >> number & 1]
+
     def words(self, chosen: CallerSet) -> tuple[str, ...]:
-        """Return the callers of a set in few words."""
-        if chosen == self._callers.everybody:
+        """Return the callers of a set in few words. An invented account is one of the others of its namespace."""
+        if chosen & ~self._invented:
+            chosen &= ~self._invented
+            everybody, identities = self._callers.everybody & ~self._invented, self._identities & ~self._invented
+        else:
+            everybody, identities = self._callers.everybody, self._identities
+        return self._words(chosen, everybody, identities)
+
+    def _words(self, chosen: CallerSet, everybody: CallerSet, identities: CallerSet) -> tuple[str, ...]:
+        if chosen == everybody:
             return (ANYONE,)
-        if chosen == self._identities:
+        if chosen == identities:
             return (ANY_IDENTITY,)
-        most = chosen.bit_count() * 2 > self._callers.everybody.bit_count()
-        left = self._callers.everybody & ~chosen
+        most = chosen.bit_count() * 2 > everybody.bit_count()
+        left = everybody & ~chosen
         if most and left.bit_count() <= 3 and chosen.bit_count() > 3:
             return (f"{ANYONE} but {', '.join(self._listed(left))}",)
         return tuple(self._listed(chosen))
@@ -73,7 +103,7 @@ class CallerWords:
         words: dict[str, None] = {}
         for cell in self._callers.cells_in(chosen):
             namespace = self._namespace(cell)
-            whole = self._namespaces[namespace] if namespace is not None else 0
+            whole = self._namespaces[namespace] & ~self._invented if namespace is not None else 0
             if namespace is not None and whole & chosen == whole and whole.bit_count() > 1:
                 words[f"sa:{namespace}/*"] = None
             else:
@@ -84,7 +114,7 @@ class CallerWords:
         kind = cell.kind_in(self._domain)
         if kind is CallerKind.NAMESPACE:
             namespace = cell.name_in(self._domain)
-            alone = self._namespaces[namespace].bit_count() == 1
+            alone = (self._namespaces[namespace] & ~self._invented).bit_count() == 1
             return f"sa:{namespace}/*" if alone else f"other accounts of {namespace}"
         return _OTHERS.get(kind) or cell.id_in(self._domain)
 
@@ -96,20 +126,78 @@ def diff(old: Authority, new: Authority, *, unread: bool = True) -> DiffReport:
     """Compare two authorities that have the same settings.
 
     `unread`: objects of kinds that are not read keep the result from being proven, where they may make a difference.
+    Workloads are invented where neither side has any.
     """
-    return report_of(compare(old, new), unread=unread)
+    inventions = invent(old, new) if has_no_workloads(old, new) else []
+    reports: list[DiffReport] = []
+    for invented in inventions:
+        with invented.imagined(old, new):
+            reports.append(report_of(compare(old, new), unread=unread, invented=invented))
+    return _together(reports, inventions, old, new) if reports else report_of(compare(old, new), unread=unread)
 
 
-def report_of(comparison: AuthorityComparison, *, unread: bool = True) -> DiffReport:
+def _together(
+    reports: Sequence[DiffReport], inventions: Sequence[Invention], old: Authority, new: Authority
+) -> DiffReport:
+    """Return the results for workloads that cannot exist together as one."""
+    changes = {repr(each.to_json()): each for report in reports for each in report.changes}
+    unproven = {repr(each.to_json()): each for report in reports for each in report.unproven}
+    if not all(each.is_all for each in inventions):
+        doubt = Unproven(DoubtReason.TOO_MANY, "workloads that several policies select")
+        unproven[repr(doubt)] = doubt
+    for name in _without_target(old, new, reports[0].changed_policies):
+        doubt = Unproven(DoubtReason.NO_TARGET, name)
+        unproven[repr(doubt)] = doubt
+    names = dict.fromkeys(each.kind(key) for each in inventions for key in each.pods)
+    objects = [one for each in inventions for one in each.to_json()]
+    return replace(
+        reports[0],
+        changes=tuple(sorted(changes.values(), key=lambda change: not change.is_wider)),
+        unproven=tuple(unproven.values()),
+        common=reports[0].common - len(inventions[0].pods) + len(names),
+        invented=InventedWorkloads(
+            tuple(names), tuple(inventions[0].ports.items()), tuple({repr(one): one for one in objects}.values())
+        ),
+    )
+
+
+def _without_target(old: Authority, new: Authority, changed: Collection[str]) -> Iterator[str]:
+    """Yield the policies that have changed and name something that is not there, and nothing that is."""
+    found: set[str] = set()
+    for authority in (old, new):
+        for policy in authority.policies:
+            there = [_is_there(target, authority.world) for target in policy.targets]
+            if str(policy.ref) in changed and there and not any(there):
+                found.add(str(policy.ref))
+    yield from sorted(found)
+
+
+def _is_there(target: Target, world: World) -> bool:
+    match target:
+        case PodsOfService(namespace, name):
+            return f"{namespace}/{name}" in world.services
+        case GatewayNamed(namespace, name):
+            return f"{namespace}/{name}" in world.gateways
+        case BackendNamed(namespace, name):
+            return f"{namespace}/{name}" in world.backends
+        case RouteNamed(namespace, name, kind):
+            return f"{kind}/{namespace}/{name}" in world.routes
+        case _:
+            return True  # pods of every kind are invented
+
+
+def report_of(comparison: AuthorityComparison, *, unread: bool = True, invented: Invention | None = None) -> DiffReport:
     """Return a comparison as people say it."""
-    words = CallerWords(comparison.callers)
-    differences = comparison.differences
+    words = CallerWords(comparison.callers, invented)
+    namer = _Namer(words, invented)
+    differences = [each for each in comparison.differences if not namer.is_beside(each)]
     doubtful = [doubt.difference for doubt in comparison.doubts if doubt.difference is not None]
     said = {_subject(each) for each in (*differences, *doubtful) if not _is_refused(each)}
-    changes = [_change(each, words) for each in group(_worth_saying(differences, said))]
-    unproven = [*_unproven(comparison, words, said)]
+    changes = [_change(each, namer) for each in group(_worth_saying(differences, said))]
+    unproven = [*_unproven(comparison, namer, said)]
     if unread:
         unproven += [Unproven(DoubtReason.UNREAD, name) for name in _unread(comparison)]
+    unproven += [Unproven(DoubtReason.LEFT_OUT, part) for part in _left_out(comparison)]
     pairing = comparison.pairing
     return DiffReport(
         tuple(changes),
@@ -138,18 +226,56 @@ def _worth_saying(differences: Iterable[VerdictDifference], said: Collection[_Su
     return [each for each in differences if not _is_refused(each) or _subject(each) not in said]
 
 
-def _requests(each: ChangeGroup, words: CallerWords) -> ChangedRequests:
+@dataclass(frozen=True, slots=True)
+class _Namer:
+    """Names callers and workloads, also those that are invented."""
+
+    callers: CallerWords
+    invented: Invention | None
+
+    def caller(self, each: ChangeGroup) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the ids of callers and their words: invented pods are callers themselves."""
+        pods = self.callers.invented(each.callers)
+        if self.invented is not None and pods:
+            words = dict.fromkeys(map(self.invented.words, pods))
+            return tuple(f"pod:{key}" for key in pods), tuple(words)
+        return self.callers.ids(each.callers), self.callers.words(each.callers)
+
+    def is_beside(self, difference: VerdictDifference) -> bool:
+        """Return whether a difference is about an invented pod that calls itself."""
+        pods = self.callers.invented(difference.callers)
+        return bool(pods) and set(pods) <= set(difference.pair.members)
+
+    def facts(self, key: str) -> Facts:
+        """Return what network policies know of an invented pod."""
+        assert self.invented is not None  # noqa: S101 - else there are none
+        pod = self.invented.pods[key]
+        home = self.invented.namespaces.get(pod.namespace) or Namespace(pod.namespace)
+        return Facts({SOURCE_LABELS: labels_text(pod.labels), SOURCE_NAMESPACE: labels_text(home.labels)})
+
+    def destination(self, name: str) -> str:
+        """Return a destination as people say it."""
+        key = name.partition(":")[2]
+        return self.invented.words(key) if self.invented is not None and key in self.invented.pods else name
+
+    def text(self, text: str) -> str:
+        """Return a sentence with what invented pods are in the place of their names."""
+        return text if self.invented is None else self.invented.in_words(text)
+
+
+def _requests(each: ChangeGroup, namer: _Namer) -> ChangedRequests:
     names = [f"{each.kind}:{member}" for member in each.members]
     if each.services:
         is_direct = any(difference.entrance.service is None for difference in each.differences)
         services = [f"service:{service}" for service in each.services]
         names = [*names, *services] if is_direct else services
-    condition = None if each.when == ALWAYS else condition_text(each.when)
+    ids, words = namer.caller(each)
+    condition = None if each.when == ALWAYS else namer.text(condition_text(each.when))
     if Spelling.PLAIN not in each.spellings and condition is None:
         condition = _SPELLED[each.spellings[0]] if len(each.spellings) == 1 else _ODD
     spellings = tuple(SPELLINGS[spelling] for spelling in each.spellings)
-    callers = words.ids(each.callers), words.words(each.callers)
-    return ChangedRequests(*callers, tuple(names), each.ports, condition, spellings)
+    said = tuple(dict.fromkeys(map(namer.destination, names))) if namer.invented is not None else ()
+    return ChangedRequests(ids, words, tuple(names), each.ports, condition, spellings, said)
 
 
 _SPELLED = {
@@ -160,21 +286,22 @@ _SPELLED = {
 _ODD = "a path or a host that is spelled oddly"
 
 
-def _change(each: ChangeGroup, words: CallerWords) -> VerdictChange:
+def _change(each: ChangeGroup, namer: _Namer) -> VerdictChange:
     difference = each.differences[0]
     confirmation = difference.confirmation
     assert confirmation is not None  # noqa: S101 - else it is a doubt
     return VerdictChange(
-        _requests(each, words),
-        _side(confirmation.old, difference.old),
-        _side(confirmation.new, difference.new),
+        _requests(each, namer),
+        _side(confirmation.old, difference.old, namer),
+        _side(confirmation.new, difference.new, namer),
         tuple(confirmation.question.arguments),
     )
 
 
-def _side(decision: Decision, ending: Ending) -> SideVerdict:
+def _side(decision: Decision, ending: Ending, namer: _Namer) -> SideVerdict:
     if decision.allowed == ending.allowed:
-        return SideVerdict(decision.allowed, decision.policy, decision.rule, decision.span, decision.reason)
+        reason = namer.text(decision.reason)
+        return SideVerdict(decision.allowed, decision.policy, decision.rule, decision.span, reason)
     origin = ending.origin  # the answer to the question is about another of the pods behind its Service
     policy = origin.policy if origin is not None else None
     return SideVerdict(
@@ -186,15 +313,30 @@ def _side(decision: Decision, ending: Ending) -> SideVerdict:
     )
 
 
-def _unproven(comparison: AuthorityComparison, words: CallerWords, said: Collection[_Subject]) -> Iterator[Unproven]:
+def _unproven(comparison: AuthorityComparison, namer: _Namer, said: Collection[_Subject]) -> Iterator[Unproven]:
     by_reason: dict[tuple[DoubtReason, str], list[VerdictDifference]] = {}
+    shown = [each for each in comparison.differences if namer.callers.invented(each.callers)]
     for doubt in comparison.doubts:
+        doubtful = doubt.difference if doubt.reason is DoubtReason.NOT_CONFIRMED else None
+        if doubtful is not None and _is_shown(doubtful, shown, namer):
+            continue  # an invented pod shows it
         by_reason.setdefault(_kind(doubt), []).extend([doubt.difference] if doubt.difference is not None else [])
     for (reason, subject), differences in by_reason.items():
         if not differences:
-            yield Unproven(reason, subject)
+            yield Unproven(reason, namer.text(subject))
         for each in group(_worth_saying(differences, said)):
-            yield Unproven(reason, subject, each.is_wider, _requests(each, words))
+            yield Unproven(reason, namer.text(subject), each.is_wider, _requests(each, namer))
+
+
+def _is_shown(doubtful: VerdictDifference, shown: Iterable[VerdictDifference], namer: _Namer) -> bool:
+    """Return whether an invented pod with the labels of doubtful callers is an example of them."""
+    for each in shown:
+        same = each.pair is doubtful.pair and each.entrance is doubtful.entrance
+        if same and each.new.allowed is doubtful.new.allowed:
+            for key in namer.callers.invented(each.callers):
+                if residual(doubtful.when, namer.facts(key)) != NEVER:
+                    return True
+    return False
 
 
 def _kind(doubt: ComparisonDoubt) -> tuple[DoubtReason, str]:
@@ -209,9 +351,25 @@ def _unread(comparison: AuthorityComparison) -> Iterator[str]:
     Those that are the same on both sides do not, where all that they may act on is the same too.
     """
     before, after = (
-        {str(unread): unread for unread in authority.unread_objects.objects if _acts(unread)}
+        {str(unread): unread for unread in authority.unread_objects.objects if _acts(unread) and unread.part is None}
         for authority in (comparison.old, comparison.new)
     )
+    yield from _otherwise(comparison, before, after)
+
+
+def _left_out(comparison: AuthorityComparison) -> Iterator[str]:
+    """Yield the parts that cannot be read and may make a difference, likewise."""
+    before, after = (
+        {str(unread.part): unread for unread in authority.unread_objects.objects if _acts(unread) and unread.part}
+        for authority in (comparison.old, comparison.new)
+    )
+    yield from _otherwise(comparison, before, after)
+
+
+def _otherwise(
+    comparison: AuthorityComparison, before: Mapping[str, Unread], after: Mapping[str, Unread]
+) -> Iterator[str]:
+    """Yield the names of objects that are on one side alone or say something else, or act in another world."""
     same_world = comparison.old.world.objects == comparison.new.world.objects
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)

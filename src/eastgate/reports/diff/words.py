@@ -52,7 +52,7 @@ def requests_text(requests: ChangedRequests) -> str:
     condition = f", {requests.condition}" if requests.condition is not None else ""
     also = [_ALSO[spelling] for spelling in requests.spellings if spelling in _ALSO]
     too = f" (also {' and '.join(also)})" if also and len(also) < len(requests.spellings) and condition else ""
-    return f"{_names(requests.caller_words)} to {_names(requests.destinations)}{_ports(requests.ports)}{condition}{too}"
+    return f"{_names(requests.caller_words)} to {_names(requests.target_words)}{_ports(requests.ports)}{condition}{too}"
 
 
 def headline(change: VerdictChange) -> str:
@@ -73,6 +73,14 @@ def example(change: VerdictChange, report: DiffReport) -> str:
     return shlex.join(["eastgate", "check", *report.source, *change.example])
 
 
+_DOUBTS = {
+    DoubtReason.REJECTED: "cannot be read; what it targets is taken as closed",
+    DoubtReason.UNREAD: "is of a kind that is not read",
+    DoubtReason.TIME: "there was no time left to compare the rest",
+    DoubtReason.NO_TARGET: "has changed, and targets nothing that the manifests have",
+}
+
+
 def unproven_text(unproven: Unproven) -> str:
     """Say what is not proven, and why."""
     requests = "" if unproven.requests is None else requests_text(unproven.requests)
@@ -87,26 +95,27 @@ def unproven_text(unproven: Unproven) -> str:
             return f"may be {now} now: {requests}; no example was found"
         case DoubtReason.SCHEME:
             return f"{subject} has changed, or is asked otherwise, and decides: {requests}"
-        case DoubtReason.REJECTED:
-            return f"{subject} cannot be read; what it targets is taken as closed"
-        case DoubtReason.UNREAD:
-            return f"{subject} is of a kind that is not read"
+        case DoubtReason.LEFT_OUT:
+            return f"left out: {subject}"
         case DoubtReason.NETWORK:
             return f"network policies treat other connections differently, such as {subject}"
         case DoubtReason.DERIVED:
             return f"{subject}: other tokens are accepted there, or its address is another; what it changes is unknown"
         case DoubtReason.HOST:
             return f"{subject}: its {HOSTS.kind} is another one now, has changed, or is on one side alone"
-        case DoubtReason.TIME:
-            return "there was no time left to compare the rest"
         case DoubtReason.LABELS:
             return f"pod:{subject}: policies select it by labels that only a cluster adds"
+        case DoubtReason.REJECTED | DoubtReason.UNREAD | DoubtReason.NO_TARGET | DoubtReason.TIME:
+            return f"{subject} {_DOUBTS[unproven.reason]}".strip()
 
 
 def summary(report: DiffReport) -> str:
     """Say in one sentence what came out."""
-    if report.equal and not report.common:
+    if report.is_void:
         return "nothing is on both sides that requests could go to: there is nothing to compare"
+    if report.equal and report.invented:
+        number = f"{report.common} invented workload{'' if report.common == 1 else 's'}"
+        return f"no request changes its verdict: proven for every caller and every request to {number}"
     if report.equal:
         number = f"the {report.common} destinations" if report.common != 1 else "the one destination"
         return f"no request changes its verdict: proven for every caller and every request to {number} of both sides"
@@ -130,6 +139,15 @@ def workloads_text(report: DiffReport) -> Iterator[str]:
         yield f"only in the old: {_names(report.removed, 10)}"
 
 
+def invented_text(report: DiffReport) -> Iterator[str]:
+    """Say which workloads are invented, and the ports that have a number for a name."""
+    if not report.invented:
+        return
+    yield f"no workload is declared: compared on invented ones: {_names(report.invented.names, 6)}"
+    for number, name in report.invented.ports:
+        yield f"port {number} stands for the port that workloads call {name}"
+
+
 # A comparison as lines for a terminal.
 
 
@@ -139,11 +157,12 @@ def lines(report: DiffReport) -> Iterator[str]:
         yield printable(headline(change))
         yield printable(f"  by {cause(change.new)}") if change.new.policy else printable(f"  {cause(change.new)}")
         yield printable(f"  before: {cause(change.old)}")
-        yield printable(f"  example: {example(change, report)}")
+        if not report.invented:
+            yield printable(f"  example: {example(change, report)}")
         yield ""
     for unproven in report.unproven:
         yield printable(f"not proven: {unproven_text(unproven)}")
-    for line in workloads_text(report):
+    for line in (*workloads_text(report), *invented_text(report)):
         yield printable(line)
     yield printable(summary(report))
 
@@ -165,7 +184,8 @@ def findings(report: DiffReport) -> list[Finding]:
 def _finding(change: VerdictChange, report: DiffReport) -> Finding:
     code = codes.WIDER if change.is_wider else codes.NARROWER
     message = f"{headline(change)}; by {cause(change.new)}; before: {cause(change.old)}"
-    return Finding(code, message, change.new.span, None, change.requests.destinations, example(change, report))
+    command = None if report.invented else example(change, report)
+    return Finding(code, message, change.new.span, None, change.requests.destinations, command)
 
 
 # A comparison as Markdown, for a comment on a pull request.
@@ -195,6 +215,7 @@ def _lines(report: DiffReport) -> Iterator[str]:
         if len(report.changes) > _MOST:
             yield ""
             yield f"{len(report.changes) - _MOST} more are left out here."
+    if report.changes and not report.invented:
         yield ""
         yield "<details><summary>Examples</summary>"
         yield ""
@@ -206,7 +227,7 @@ def _lines(report: DiffReport) -> Iterator[str]:
         yield ""
         for unproven in report.unproven[:_MOST]:
             yield f"- not proven: {_text(unproven_text(unproven))}"
-    for line in workloads_text(report):
+    for line in (*workloads_text(report), *invented_text(report)):
         yield ""
         yield _text(line)
 

@@ -13,6 +13,7 @@ from dataclasses import field
 from eastgate.authority.trace_json import origin_to_json
 from eastgate.basics.records import brief, dataclass
 from eastgate.ir import Origin
+from eastgate.reading.repository import LeftOut
 
 
 class NodeKind(enum.StrEnum):
@@ -246,7 +247,8 @@ class Graph:
     """Nodes by their ids, and bundles of edges. `notes` say what the graph leaves out or puts together.
 
     `everybody`: all callers that there are; empty where only some of them are asked about. `by_pod`: edges begin at
-    pods where network policies decide. `is_whole`: its nodes are all destinations that there are.
+    pods where network policies decide. `is_whole`: its nodes are all destinations that there are. `left_out` are parts
+    that could not be read and could change it. `preface` comes before the table.
     """
 
     nodes: Mapping[str, GraphNode]
@@ -255,6 +257,8 @@ class Graph:
     notes: tuple[str, ...] = field(default=())
     by_pod: bool = False
     is_whole: bool = False
+    left_out: tuple[LeftOut, ...] = ()
+    preface: str | None = None
 
     def __repr__(self) -> str:
         return brief(self, f"nodes={len(self.nodes)} bundles={len(self.bundles)}")
@@ -264,10 +268,12 @@ class Graph:
         """Yield every edge."""
         return (edge for bundle in self.bundles for edge in bundle.edges())
 
-    def to_json(self) -> dict[str, list[object]]:
+    def to_json(self) -> dict[str, object]:
         """Return the graph as JSON has it."""
-        data: dict[str, list[object]] = {
+        data: dict[str, object] = {
             "nodes": [node.to_json() for node in self.nodes.values()],
             "edges": [edge for bundle in self.bundles for edge in bundle.edges_to_json()],
         }
-        return data | ({"notes": list(self.notes)} if self.notes else {})
+        notes: list[object] = [*([self.preface] if self.preface is not None else []), *self.notes]
+        lost: dict[str, object] = {"complete": False, "leftOut": [part.to_json() for part in self.left_out]}
+        return data | ({"notes": notes} if notes else {}) | (lost if self.left_out else {})

@@ -8,7 +8,7 @@ from dataclasses import replace
 from eastgate.authority.enforcement import inapplicable_lines
 from eastgate.cluster import Workload
 from eastgate.cluster.points import Point
-from eastgate.cluster.unread import Callers, Handling, could_change, list_unconsidered
+from eastgate.cluster.unread import Callers, Handling, could_change, list_left_out, list_unconsidered
 from eastgate.cluster.unread.model import Unread
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.graph.build import app_of
@@ -21,14 +21,15 @@ _MOST = 6  # pods that are named
 def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
     """Yield a line for each thing that could make an answer about some points another one."""
     authority = cluster.authority
-    for policy in authority.rejected_at(points):
+    for policy in cluster.rejected_at(points):
         yield f"{policy.ref} cannot be read: what it targets is shown as closed"
     unconsidered = cluster.unconsidered(points)
+    yield from list_left_out(unconsidered.matches)
     for line in list_unconsidered(unconsidered, authority.unread, about_one=False):
         yield f"not considered: {line}"
     if authority.unread is not Handling.IGNORE:
         for unread in dict.fromkeys(met.unread for met in could_change(unconsidered, allowed=True)):
-            pods = sorted(_selected(cluster, unread), key=natural)
+            pods = sorted(_selected(cluster, unread), key=natural) if unread.part is None else []
             if pods and unread.targets.located:
                 named = ", ".join(limit(pods, _MOST))
                 yield f"{unread} could deny what is marked allow? or depends?: it is about {named}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol
 
 from eastgate.basics.diagnostics.printable import json_text
@@ -29,11 +29,13 @@ def render(graph: Graph, form: str, *, why: bool = False) -> str:
 
 def _json(graph: Graph, *, why: bool) -> str:  # noqa: ARG001 - it always says why
     """Write a node or an edge on each line: there are many, and that is how they are compared."""
-    fields = [f"  {json_text(name)}: {_lines(items)}" for name, items in graph.to_json().items()]
+    fields = [f"  {json_text(name)}: {_lines(value)}" for name, value in graph.to_json().items()]
     return "{\n" + ",\n".join(fields) + "\n}\n"
 
 
-def _lines(items: Sequence[object]) -> str:
+def _lines(items: object) -> str:
+    if not isinstance(items, list):
+        return json_text(items)
     return "[\n" + ",\n".join(f"    {json_text(item)}" for item in items) + "\n  ]" if items else "[]"
 
 

@@ -160,6 +160,8 @@ def to_text(
         kept.remove(4)
     lines: list[Line] = columns([headers[at] for at in kept], [[row[at] for at in kept] for row in rows])
     lines = lines or ["nobody can reach anything that is asked about"]
+    if graph.preface is not None:
+        lines.insert(0, graph.preface)
     lines += list_sections(graph, full=full)
     lines += [f"note: {note}" for note in graph.notes]
     return "\n".join(lay_out(lines, width, color=color))
@@ -196,7 +198,7 @@ def list_sections(graph: Graph, *, full: bool = False) -> Iterator[str]:
 def _list(names: Sequence[str], pods: Sequence[GraphNode], *, full: bool) -> str:
     if len(names) == len(pods) and len(names) > _MOST_NAMES and not full:
         return f"all {len(names)} workloads"
-    keys = [name.partition(":")[2] for name in sorted(names, key=natural)]
+    keys = [name.partition(":")[2] or name for name in sorted(names, key=natural)]
     return ", ".join(_limit(keys, 2 * _MOST_NAMES, full=full))
 
 

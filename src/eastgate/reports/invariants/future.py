@@ -7,7 +7,7 @@ exists or in a new one with any labels. It declares no ports and has no annotati
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from eastgate.authority.authority import Authority
@@ -126,9 +126,28 @@ def imagine(authority: Authority, covers: Sequence[Cover]) -> list[list[Imagined
     Those of one list can exist together; first are those in new namespaces, of which there are few. Raises
     TooManyLabellings.
     """
-    world = authority.world
+    targets = (target for policy in authority.policies for target in policy.targets)
+    return imagine_targets(targets, covers, authority.world)
+
+
+Labeller = Callable[[Sequence[tuple[Requirement, ...]], Sequence[Requirement]], list[Labelling]]
+"""Chooses labels of pods: those that selectors tell apart, of all that meet the demands."""
+
+
+def _every_labelling(terms: Sequence[tuple[Requirement, ...]], demanded: Sequence[Requirement]) -> list[Labelling]:
+    return labellings(terms, demanded, _MOST_IN_A_NAMESPACE)
+
+
+def imagine_targets(
+    aimed: Iterable[Target],
+    covers: Sequence[Cover],
+    world: World,
+    label: Labeller = _every_labelling,
+    most: int = _MOST,
+) -> list[list[ImaginedPod]]:
+    """Return pods that do not exist, as `imagine` does, for these targets of policies. Raises TooManyLabellings."""
     targets: dict[str | None, dict[Target, None]] = {}  # by namespace; None: of any
-    for target in (target for policy in authority.policies for target in policy.targets):
+    for target in aimed:
         if isinstance(target, HostNamed):
             continue  # it means no pods
         home = None if isinstance(target, PodsAcross) else target.namespace
@@ -146,10 +165,10 @@ def imagine(authority: Authority, covers: Sequence[Cover]) -> list[list[Imagined
             versions[namespace.name] += 1
             together += [[] for _ in range(version + 1 - len(together))]
             pods = together[version] if is_new else in_existing
-            for labels in labellings(terms, terms_of(cover.pods), _MOST_IN_A_NAMESPACE):
+            for labels in label(terms, terms_of(cover.pods)):
                 number = next(numbers)
                 pods.append(_imagined(labels, namespace, cover.ports, number, world, is_new=is_new))
-                if number > _MOST:
+                if number > most:
                     raise TooManyLabellings
     return [pods for pods in (*together, in_existing) if pods]
 
@@ -229,7 +248,7 @@ def _namespaces(
 ) -> Iterator[tuple[Namespace, bool]]:
     """Yield the namespaces that a cover is about: those that exist, and new ones, which may have any labels.
 
-    New are those that nobody has made, though policies are in them or the cover names them, and others.
+    New are those that nobody has made, though policies are in them or they or the cover name them, and others.
     """
     existing = world.namespaces_in_use()
     for declared in map(world.namespace, existing):
@@ -237,7 +256,8 @@ def _namespaces(
             yield declared, False
     demanded = terms_of(cover.namespaces)
     selecting = [terms_of(target.namespaces) for target in targets if isinstance(target, PodsAcross)]
-    named = {value for term in demanded if term.key == NAME_LABEL for value in term.values}
+    asked = (*demanded, *(term for terms in selecting for term in terms))
+    named = {value for term in asked if term.key == NAME_LABEL for value in term.values}
     numbers = count(1)
     for name in (*sorted({*unmade, *named}.difference(existing)), OTHER):
         for labels in labellings(selecting, demanded, _MOST_IN_A_NAMESPACE, {NAME_LABEL: [name]}):

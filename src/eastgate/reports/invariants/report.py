@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from os import PathLike
 from pathlib import Path
 
 from eastgate.authority.reading import DocumentSource
@@ -31,11 +32,12 @@ _BROKEN = {
 class StatementReading:
     """How the manifests of a statement are read, for a command that reads them so."""
 
-    manifests: Sequence[Path | DocumentSource]
+    manifests: Sequence[str | PathLike[str] | DocumentSource]
     objects: Node | None
     settings: Settings
     unread: Handling
     jwks: Mapping[str, Path] = field(default_factory=dict)
+    environment: str | None = None
 
 
 def headline(statement: Statement, finding: StatementFinding) -> str | None:
@@ -94,8 +96,11 @@ def command(question: Question, reading: StatementReading, objects: Sequence[obj
     `objects` are those that the request needs beside the manifests.
     """
     words = ["eastgate", "explain"]
-    for path in reading.manifests:
-        words += path.arguments if isinstance(path, DocumentSource) else ["-f", os.path.normpath(path)]
+    for path in dict.fromkeys(
+        path if isinstance(path, DocumentSource) else os.path.normpath(path) for path in reading.manifests
+    ):
+        words += path.arguments if isinstance(path, DocumentSource) else ["-f", path]
+    words += ["--environment", reading.environment] if reading.environment is not None else []
     beside: list[object] = [node.plain() for node in reading.objects or ()]
     beside += objects
     words += ["-f", "-"] if beside else []

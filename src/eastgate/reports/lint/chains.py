@@ -194,6 +194,7 @@ def _compiled(stages: Sequence[Sequence[Step]]) -> Program:
 RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
 
 _MOST_SUSPECTS = 8
+_NOT_AUTHORED = (RuleKind.FALLBACK, RuleKind.UNCOVERED, RuleKind.UNREADABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +235,8 @@ def _judge_chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: d
 
 
 def _is_authored(rule: Rule) -> bool:
-    """Return whether a rule is one of a policy, and not a default that follows from it."""
-    return rule.origin.policy is not None and rule.origin.kind not in (RuleKind.FALLBACK, RuleKind.UNCOVERED)
+    """Return whether a policy has the rule: it is no default that follows from it, and not in place of errors."""
+    return rule.origin.policy is not None and rule.origin.kind not in _NOT_AUTHORED
 
 
 def _key(rule: Rule) -> RuleKey:
@@ -253,7 +254,7 @@ def _judge(candidate: ChainRule, analysis: Analysis, group: Group) -> _Verdict |
             return _Verdict(candidate.rule, (), True, False, group)
         for _ in range(_MOST_SUSPECTS):
             caught = analysis.find_decider(candidate, request)
-            if caught is None or caught in suspects:
+            if caught is None or caught in suspects or caught.origin.kind is RuleKind.UNREADABLE:
                 return None
             suspects.append(caught)
             if analysis.decides_before(candidate, caught):

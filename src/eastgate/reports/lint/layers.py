@@ -13,6 +13,7 @@ from eastgate.cluster.routing.model import rules_of
 from eastgate.cluster.targets import RulesOfGateway, RulesOfRoute, Target
 from eastgate.dialects.linting import Finding, codes, enumerated, locating, subject_of
 from eastgate.dialects.linting.locating import corrected_name, list_some, nearest_name
+from eastgate.dialects.linting.system import intended_namespace, is_system_account, is_system_namespace
 from eastgate.ir import Chain, Effect, Layer, Request, Rule
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT
 from eastgate.ir.symbolic.stages import allow_lists
@@ -46,8 +47,10 @@ def _is_known(caller: Caller, inventory: PolicyInventory) -> bool:
         return False
     if caller.namespace is None:
         return True
+    if is_system_account(caller.namespace, caller.account or ""):
+        return True
     if caller.namespace not in inventory.namespaces:
-        return False
+        return is_system_namespace(caller.namespace)
     return caller.account in ("*", "default") or caller.account in inventory.accounts.get(caller.namespace, ())
 
 
@@ -73,7 +76,7 @@ def _foreign(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Find
 
 def _no_namespace(caller: Caller, policy: Policy, inventory: PolicyInventory) -> Finding | None:
     name = caller.namespace or ""
-    close = corrected_name(name, inventory.namespaces)
+    close = corrected_name(name, inventory.namespaces) or intended_namespace(name)
     exact, *others = caller.spellings
     span = locating.scalar(policy.span, caller.span, (exact, name, *others), rule=caller.rule)
     if close is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from eastgate.basics.diagnostics import Severity
@@ -26,6 +27,15 @@ class FindingGroup:
 
     first: Finding
     others: tuple[Finding, ...] = ()
+
+    @property
+    def where(self) -> str | None:
+        """Return the environments that have some of them, where it is not in all of several."""
+        findings = (self.first, *self.others)
+        if not all(finding.environments for finding in findings):
+            return None
+        names = dict.fromkeys(name for finding in findings for name in finding.environments)
+        return enumerated(list(names), _MOST_PLACES)
 
     @property
     def also(self) -> str | None:
@@ -60,6 +70,26 @@ def group_findings(findings: Sequence[Finding]) -> list[FindingGroup]:
 def singly(findings: Iterable[Finding]) -> list[FindingGroup]:
     """Return each finding as a group of its own."""
     return [FindingGroup(finding) for finding in findings]
+
+
+# Environments: a finding that several of them have is one.
+
+
+def merge_findings(found: Mapping[str, Sequence[Finding]]) -> list[Finding]:
+    """Return the findings of several environments, each once, with the environments that have it if not all do."""
+    merged: dict[object, tuple[Finding, list[str]]] = {}
+    for name, findings in found.items():
+        for finding in findings:
+            span = finding.span
+            extent = (span.end_line, span.end_column) if span is not None else None
+            about = (finding.sort_key, extent, finding.help, finding.subjects, finding.cause)
+            _, names = merged.setdefault(about, (finding, []))
+            names += [name] if name not in names else []
+    marked = (
+        finding if len(names) == len(found) else replace(finding, environments=tuple(names))
+        for finding, names in merged.values()
+    )
+    return sorted(marked, key=lambda finding: finding.sort_key)
 
 
 # Baselines: the findings that a project has accepted, in a file. Only new ones count.
@@ -169,7 +199,8 @@ def github(findings: Sequence[Finding], *, grouped: bool = False) -> Iterator[st
                 fields["endColumn"] = str(span.end_column)
         fields["title"] = f"{finding.code.id} {finding.code.title}"
         properties = ",".join(f"{name}={_property(value)}" for name, value in fields.items())
-        lines = [finding.message, group.also and f"also: {group.also}", finding.help, finding.example]
+        where = group.where and f"in: {group.where}"
+        lines = [finding.message, where, group.also and f"also: {group.also}", finding.help, finding.example]
         data = "%0A".join(_data(line) for line in lines if line)
         yield f"::{_LEVELS[finding.severity]} {properties}::{data}"
 

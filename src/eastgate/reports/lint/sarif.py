@@ -71,6 +71,7 @@ def _rule(code: Code) -> dict[str, object]:
 def _result(finding: Finding, number: int) -> dict[str, object]:
     lines = [
         finding.message,
+        finding.environments and f"In: {', '.join(finding.environments)}",
         finding.help and f"Help: {finding.help}",
         finding.example and f"Example: {finding.example}",
     ]

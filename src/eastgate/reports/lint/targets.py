@@ -29,8 +29,13 @@ from eastgate.cluster import (
     Workload,
 )
 from eastgate.dialects.linting import Finding, codes, enumerated, locating
-from eastgate.dialects.linting.context import selects_system_pods
 from eastgate.dialects.linting.locating import corrected_name, list_some, missing_target, nearest_name, target_span
+from eastgate.dialects.linting.system import (
+    intended_label,
+    is_system_namespace,
+    selects_system_namespace,
+    selects_system_pods,
+)
 from eastgate.ir import PolicyRef
 from eastgate.reports.lint.inventory import Labels, Policy, PolicyInventory, collect_labels, statements_of
 from eastgate.settings import Sidecars
@@ -171,7 +176,8 @@ def _target(field: _Field, target: Target, inventory: PolicyInventory) -> Iterat
 
 def _missing(field: _Field, kind: str, namespace: str, name: str, declared: Collection[str]) -> Iterator[Finding]:
     """Report a target that is not there; manifests that declare none of its kind leave them to others."""
-    if declared:
+    is_system = is_system_namespace(namespace) and not any(key.startswith(f"{namespace}/") for key in declared)
+    if declared and not is_system:
         yield missing_target(field.policy, field.span(name), kind, namespace, name, declared)
 
 
@@ -193,13 +199,26 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
 
 
 def _nothing(field: _Field, target: Selecting, inventory: PolicyInventory) -> Iterator[Finding]:
-    if _is_elsewhere(target, inventory):
+    meant = _intended(target)
+    if meant is None and _is_elsewhere(target, inventory):
         return
     policy = field.policy
-    help_ = suggest_labels(target, inventory) or "change the target, or remove the policy"
+    help_ = meant or suggest_labels(target, inventory) or "change the target, or remove the policy"
     message = f"{policy.ref} selects nothing: there are no {target}"
     name = target.service if isinstance(target, PodsOfService) else ""
     yield Finding(codes.SELECTS_NOTHING, message, field.span(name), help_, (str(policy.ref),))
+
+
+def _intended(target: Selecting) -> str | None:
+    """Suggest the label of pods of the cluster itself that a target misspells, in a namespace of the cluster."""
+    match target:
+        case PodsMatching(namespace, selector) if is_system_namespace(namespace):
+            meant = intended_label(selector)
+        case PodsAcross(namespaces, selector) if selects_system_namespace(namespaces):
+            meant = intended_label(selector)
+        case _:
+            return None
+    return f"did you mean {meant[0]}: {meant[2]}?" if meant is not None else None
 
 
 def _is_elsewhere(target: Selecting, inventory: PolicyInventory) -> bool:
@@ -212,8 +231,10 @@ def _is_elsewhere(target: Selecting, inventory: PolicyInventory) -> bool:
     match target:
         case PodsMatching(namespace, selector):
             has_none = not inventory.workloads_in.get(namespace)
-        case PodsAcross(_, selector):
+        case PodsAcross(namespaces, selector):
             has_none = False
+            if selects_system_namespace(namespaces) and not world.select(PodsAcross(namespaces, Selector.of())):
+                return True
         case _:
             return False
     gateways = (gateway.selector for gateway in world.mesh_gateways.values())

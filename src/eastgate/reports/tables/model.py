@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from os import PathLike
 from pathlib import Path
 
 from eastgate.authority.decisions import Decision
@@ -107,13 +108,16 @@ class Rejection:
 class Table:
     """One DecisionTest; or one Invariant, which has a statement instead of cases.
 
+    `environments` are the names, or patterns of names, of the environments that it is run in. `environment` is the name
+    of the one that it is about.
+
     `problem` says why it cannot be read, where it cannot: then nothing of it can pass.
     """
 
     name: str
     span: Span
     settings: Settings
-    manifests: tuple[Path, ...]
+    manifests: tuple[str | PathLike[str], ...]
     objects: Node | None
     cases: tuple[Case, ...]
     bad_cases: tuple[BadCase, ...] = ()
@@ -124,6 +128,8 @@ class Table:
     problem: str | None = None
     statement: Statement | None = None
     cluster: DocumentSource | None = None  # that it is about, in place of manifests
+    environments: tuple[str, ...] = ()
+    environment: str | None = None
 
     @property
     def all_cases(self) -> list[Case | BadCase]:
@@ -131,4 +137,9 @@ class Table:
         return sorted((*self.cases, *self.bad_cases), key=lambda case: (case.span.line, case.span.column))
 
     def __repr__(self) -> str:
-        return brief(self, self.name)
+        return brief(self, self.title)
+
+    @property
+    def title(self) -> str:
+        """Return its name, with the environment that it is about."""
+        return self.name if self.environment is None else f"{self.name} in {self.environment}"

@@ -55,7 +55,13 @@ def read_tables(
     reporter = Reporter()
     tables: list[Table] = []
     given = [Path(path) for path in paths]
-    about_cluster: dict[str, Any] = {"cluster": cluster, "manifests": (), "objects": None, "rejects": ()}
+    about_cluster: dict[str, Any] = {
+        "cluster": cluster,
+        "manifests": (),
+        "objects": None,
+        "rejects": (),
+        "environments": (),
+    }
     for file in files_of(given, reporter, Bounds.of(given, follow=follow)):
         roots = read_nodes(file)
         nodes = list(filter(_is_meant_as_table, roots.nodes))
@@ -144,6 +150,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
         span=node.span,
         settings=settings,
         manifests=tuple(file.parent / path.text for path in spec.get("manifests") or ()),
+        environments=tuple(name.text for name in spec.get("environments") or ()),
         objects=spec.get("objects"),
         jwks={issuer: file.parent / path.text for issuer, path in jwks.items()} if (jwks := spec.get("jwks")) else {},
         cases=tuple(case for case in cases if isinstance(case, Case)),

@@ -21,13 +21,13 @@ def text(run: Run, *, verbose: bool = False, color: bool = False) -> Iterator[st
     """Yield failures (and with `verbose` everything), the uncovered rules, and last one line that counts."""
     for result in run.results:
         if not result.passed:
-            yield printable(f"FAIL {result.span.location} {result.table.name}: {result.name}")
+            yield printable(f"FAIL {result.span.location} {result.table.title}: {result.name}")
             yield printable(f"     {result.problem}")
             yield from (printable(f"     {line}") for line in _more(result))
             if result.cites:
                 yield printable(f"     it checks: {result.cites}")
         elif verbose:
-            yield printable(f"ok   {result.table.name}: {result.name}")
+            yield printable(f"ok   {result.table.title}: {result.name}")
         if result.passed and result.decision is not None and result.table.unread is Handling.WARN:
             yield from (
                 printable(f"note {result.span.location} {line}")
@@ -79,7 +79,7 @@ def _more(result: Result) -> Iterator[str]:
 def _reading(result: Result) -> StatementReading:
     table = result.table
     manifests = table.manifests if table.cluster is None else (table.cluster,)
-    return StatementReading(manifests, table.objects, table.settings, table.unread, table.jwks)
+    return StatementReading(manifests, table.objects, table.settings, table.unread, table.jwks, table.environment)
 
 
 def _result(result: Result) -> dict[str, object]:
@@ -88,6 +88,7 @@ def _result(result: Result) -> dict[str, object]:
     return {
         **({"statement": finding_to_json(finding, _reading(result))} if finding is not None else {}),
         "table": result.table.name,
+        **({} if result.table.environment is None else {"environment": result.table.environment}),
         "case": result.name,
         "command": command(result.question, _reading(result)) if result.question and not result.passed else None,
         "file": result.span.file,
@@ -104,7 +105,7 @@ def _result(result: Result) -> dict[str, object]:
 def junit(run: Run) -> str:
     """Return the run as JUnit XML: a suite for each table. XML cannot hold most characters that are not printable."""
     root = ET.Element("testsuites", tests=str(len(run.results)), failures=str(run.failed))
-    for (file, name), group in groupby(run.results, key=lambda r: (r.span.file, r.table.name)):
+    for (file, name), group in groupby(run.results, key=lambda r: (r.span.file, r.table.title)):
         results = list(group)
         failures = sum(1 for result in results if not result.passed)
         suite = ET.SubElement(root, "testsuite", name=printable(name), file=printable(file))

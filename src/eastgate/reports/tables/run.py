@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from pathlib import Path
+from os import PathLike
+from typing import TYPE_CHECKING
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.decisions import Decision
+from eastgate.authority.environments import Deployment, chosen, deployments
+from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.questions import QuestionError
-from eastgate.authority.reading import Manifests, read_documents, read_manifests, sort_documents
+from eastgate.authority.reading import ManifestError, Manifests, read_documents, read_manifests, sort_reading
 from eastgate.authority.spelling import KnownNames
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import Span
@@ -25,7 +28,10 @@ from eastgate.reports.invariants.report import headline
 from eastgate.reports.tables.model import BadCase, Case, Coverage, Rejection, Table
 from eastgate.settings import Settings
 
-_Shared = tuple[tuple[Path, ...], Settings, Bounds]
+if TYPE_CHECKING:
+    from eastgate.reading.repository import RepositoryOptions
+
+_Shared = tuple[tuple[str | PathLike[str], ...], Settings, Bounds]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +90,9 @@ def run_tables(
     coverage: bool = False,
     strict: bool = False,
     on_case: Callable[[int, int], None] | None = None,
+    repository: RepositoryOptions | None = None,
 ) -> Run:
-    """Run every case of every table. Manifests that several tables share are read once.
+    """Run every case of every table, in each of its environments. Manifests that several tables share are read once.
 
     A name in a question that is probably misspelt is warned of; with `strict` its case fails. Where policies have
     errors that a table does not expect, it fails; other cases are decided even so, but not with `strict`.
@@ -93,14 +100,15 @@ def run_tables(
     run = Run(coverage=Coverage() if coverage else None)
     shared: dict[_Shared, Manifests] = {}
     authorities = _Authorities()
-    chosen = list(tables)
-    total = sum(len(table.all_cases) for table in chosen)
+    repositories = _Repositories(repository)
+    expanded = [each for table in tables for each in repositories.expand(table, run)]
+    total = sum(len(table.all_cases) for table in expanded)
 
     def on_result(done: int) -> None:
         if on_case is not None:
             on_case(done, total)
 
-    for table in chosen:
+    for table in expanded:
         if table.problem is not None:
             run.results.append(Result(table, "it can be read", table.span, table.problem))
             continue
@@ -108,11 +116,8 @@ def run_tables(
         run.results.extend(_rejections(table, manifests))
         if problem := _why_unusable(table, manifests, run):
             run.results.append(Result(table, "its manifests can be read", table.span, problem))
-        if (problem and strict) or manifests.strays:
-            why = problem or _errors_text(manifests.strays)
-            run.results.extend(Result(table, case.name, case.span, why, case.cites) for case in table.all_cases)
-            if table.statement is not None:
-                run.results.append(_stated(table, table.statement, why))
+        if why := _why_stopped(manifests, problem, strict=strict):
+            run.results.extend(_unanswered(table, why))
             continue
         if not table.all_cases and table.statement is None:
             continue
@@ -129,6 +134,41 @@ def run_tables(
             run.results.append(_prove(table, table.statement, authority, run, strict=strict))
         _run_cases(table, authority, run, strict=strict, on_case=on_result)
     return run
+
+
+def _unanswered(table: Table, why: str) -> Iterator[Result]:
+    """Yield the results of a table without answers."""
+    yield from (Result(table, case.name, case.span, why, case.cites) for case in table.all_cases)
+    if table.statement is not None:
+        yield _stated(table, table.statement, why)
+
+
+class _Repositories:
+    """Finds the environments of tables, of manifests that several tables share once."""
+
+    def __init__(self, options: RepositoryOptions | None) -> None:
+        self._options = options
+        self._found: dict[tuple[tuple[str | PathLike[str], ...], Bounds], tuple[list[Deployment], Reporter]] = {}
+
+    def expand(self, table: Table, run: Run) -> list[Table]:
+        """Return the table once for each environment that it names; one that names none as it is."""
+        if not table.environments or table.problem is not None:
+            return [table]
+        key = table.manifests, table.bounds
+        if key not in self._found:
+            reporter = Reporter()
+            found = deployments(table.manifests, table.bounds, (), self._options, reporter)
+            self._found[key] = found, reporter
+        found, reporter = self._found[key]
+        run.diagnostics.extend(finding for finding in reporter if finding not in run.diagnostics)
+        try:
+            named = chosen(found, table.environments)
+        except ManifestError as error:
+            first = error.diagnostics[0]
+            return [replace(table, problem=f"{first.message} ({first.help})")]
+        if reporter.errors:
+            return [replace(table, problem=_errors_text(reporter.errors))]
+        return [replace(table, manifests=each.paths, environment=each.names[0]) for each in named]
 
 
 class _Authorities:
@@ -177,7 +217,7 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
         return shared[key]
     files = read_documents(table.manifests, table.settings, bounds=table.bounds)
     reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)
-    return sort_documents(reading.documents, table.settings, reading.reporter, reading.twice)
+    return sort_reading(reading, table.settings)
 
 
 def _keys(table: Table) -> KnownKeys | None:
@@ -199,9 +239,19 @@ def _why_unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
     }
     surprising = [error for error in manifests.reporter.errors if id(error) not in allowed]
     if not surprising:
-        return None
+        lost = [part for part in manifests.unbuilt if part.can_decide and not manifests.reporter.errors]
+        return f"a part of its manifests is left out: {lost[0]}" if lost else None
     run.diagnostics.extend(error for error in surprising if error not in run.diagnostics)
     return _errors_text(surprising)
+
+
+def _why_stopped(manifests: Manifests, problem: str | None, *, strict: bool) -> str | None:
+    """Return why no case can be decided; None where the rest of the manifests decides, without what cannot be read."""
+    if not strict:
+        leave_out(manifests)
+    if manifests.strays:
+        return problem or _errors_text(manifests.strays)
+    return problem if strict else None
 
 
 def _errors_text(errors: Sequence[Diagnostic]) -> str:

@@ -17,6 +17,7 @@ from eastgate.reading.manifests.shapes import (
     Whole,
     check,
 )
+from eastgate.reports.invariants import codes
 from eastgate.reports.invariants import shapes as invariants
 
 API_VERSION = "eastgate.dev/v1alpha1"
@@ -68,8 +69,15 @@ _case: Record[None] = Record(
     },
 )
 
+
+def _check_not_empty(node: Node, to: Check[None]) -> None:
+    if not list(node):
+        to.report(codes.FITS_NOTHING, "an empty list fits nothing", node, help="leave it out, or write its entries")
+
+
 _READING: dict[str, Field[None]] = {
     "manifests": Field(ListOf(Text("a file or folder"), "a list of files and folders")),
+    "environments": Field(ListOf(Text("the name of an environment"), "a list of environments", _check_not_empty)),
     "objects": Field(ListOf(Anything(), "a list of objects")),
     "unread": Field(Choice(("error", "warn", "ignore"))),
     "settings": Field(MapOf(Anything(), "a mapping of settings")),

@@ -1,0 +1,157 @@
+"""The same object twice: whether its copies say the same, as far as Eastgate reads them, and where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+from typing import TypeAlias, cast
+
+from eastgate import dialects
+from eastgate.basics.diagnostics import Reporter
+from eastgate.cluster import Manifest, Namespace, Pod, interpret, may_install
+from eastgate.cluster.pods import Controller
+from eastgate.reading.manifests import Document, Plain, read_text
+from eastgate.reading.manifests.document import content_of
+
+Path: TypeAlias = tuple[str | int, ...]
+
+_MOST_PATHS = 100  # differing fields that are tried
+_MOST_NAMED = 2
+
+
+def difference(first: Document, second: Document) -> str | None:
+    """Return the fields in which two documents of one object differ; None where they say the same.
+
+    A field that Eastgate does not read makes no difference. The fields are empty where they cannot be told.
+    """
+    if dialects.unread(first) is not None or dialects.unread(second) is not None:
+        same = _policy(first) == _policy(second)
+    elif first.data is None or second.data is None:
+        same = first.api_version == second.api_version and _policy(first) == _policy(second)
+        if not same:
+            return _named(islice(_paths(_policy(first), _policy(second)), _MOST_NAMED))
+    else:
+        return _difference_of_objects(first, second)
+    return None if same else ""
+
+
+def say_the_same(first: str, second: str) -> bool:
+    """Return whether two texts, each of one object, say the same. What cannot be read does not.
+
+    Objects of a kind that decides nothing always do.
+    """
+    one, other = (read_text("", text, positioned=dialects.reads, matters=dialects.matters) for text in (first, second))
+    if one.reporter.errors or other.reporter.errors or len(one.documents) != len(other.documents):
+        return False
+    pairs = zip(one.documents, other.documents, strict=True)
+    return all(not _matters(document) or difference(document, copy) is None for document, copy in pairs)
+
+
+def _matters(document: Document) -> bool:
+    return dialects.matters(document.api_version, document.kind)
+
+
+def _difference_of_objects(first: Document, second: Document) -> str | None:
+    declared, again = _declared(first, first.data), _declared(second, second.data)
+    if may_install(first.api_version, first.kind) and None in (declared, again):
+        return None  # at most one of them is about a mesh
+    if declared is not None and declared == again:
+        return None
+    return _named(islice(_deciding(first, second, declared), _MOST_NAMED))
+
+
+def _deciding(first: Document, second: Document, declared: object) -> Iterator[Path]:
+    """Yield the fields that make an object another one if they alone are taken over from its copy."""
+    for path in islice(_paths(first.data, second.data), _MOST_PATHS):
+        if _declared(first, _taking_over(first.data, second.data, path)) != declared:
+            yield path
+
+
+def _declared(document: Document, data: Plain) -> object:
+    """Return the object that a document with some content declares, without the annotations that decide nothing.
+
+    A second manifest of a namespace is often there for one of those alone.
+    """
+    content = replace(document, data=cast("dict[str, Plain]", data))
+    declared = interpret(cast("Manifest", content), Reporter(), document.default_namespace)
+    match declared:
+        case Namespace() | Pod():
+            return replace(declared, annotations=of_meshes(declared.annotations))
+        case Controller():
+            template = declared.template
+            return replace(declared, template=replace(template, annotations=of_meshes(template.annotations)))
+    return declared
+
+
+def of_meshes(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return the annotations that meshes read."""
+    return {key: value for key, value in annotations.items() if _is_of_mesh(key)}
+
+
+def _is_of_mesh(key: str) -> bool:
+    return key.partition("/")[0].endswith(_domains())
+
+
+@cache
+def _domains() -> tuple[str, ...]:
+    """Return the domains of all policy APIs, whose annotations may decide."""
+    return tuple({".".join(kind.group.split(".")[-2:]) for dialect in dialects.DIALECTS for kind in dialect.kinds})
+
+
+def _policy(document: Document) -> Plain:
+    """Return what a policy says: its whole content, of its annotations only those that decide."""
+    content = content_of(document)
+    metadata = content.get("metadata") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or not isinstance(metadata, dict):
+        return content
+    kept = {key: value for key, value in metadata.items() if key in ("name", "labels")}
+    annotations = metadata.get("annotations")
+    if isinstance(annotations, dict):
+        deciding = dialects.registered().deciding_annotations
+        kept["annotations"] = {key: value for key, value in annotations.items() if key in deciding or _is_of_mesh(key)}
+    if (document.group, document.kind) not in dialects.registered().selected_kinds:
+        kept.pop("labels", None)
+    return {**{key: value for key, value in content.items() if key != "status"}, "metadata": kept}
+
+
+# Fields
+
+
+def _paths(first: Plain, second: Plain, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths of the values in which two contents differ."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        for key in dict.fromkeys((*first, *second)):
+            if key in first and key in second:
+                yield from _paths(first[key], second[key], (*path, key))
+            else:
+                yield (*path, key)
+    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        for index, (one, other) in enumerate(zip(first, second, strict=True)):
+            yield from _paths(one, other, (*path, index))
+    elif first != second or type(first) is not type(second):
+        yield path
+
+
+def _taking_over(first: Plain, second: Plain, path: Path) -> Plain:
+    """Return a copy of a content in which one value is that of another content."""
+    if not path:
+        return second
+    step, rest = path[0], path[1:]
+    if isinstance(first, dict) and isinstance(second, dict) and isinstance(step, str):
+        if step not in second:
+            return {key: value for key, value in first.items() if key != step}
+        return {**first, step: _taking_over(first.get(step), second[step], rest)}
+    if isinstance(first, list) and isinstance(second, list) and isinstance(step, int):
+        return [*first[:step], _taking_over(first[step], second[step], rest), *first[step + 1 :]]
+    return deepcopy(second)
+
+
+def _named(paths: Iterator[Path]) -> str:
+    return " and ".join(f"`{_name(path)}`" for path in paths)
+
+
+def _name(path: Path) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")

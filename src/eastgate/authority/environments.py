@@ -1,0 +1,201 @@
+"""The environments that paths hold, and the choice among them.
+
+Folders are searched for environments. A folder that holds one is read as a part of every environment, and so is every
+other path: a file, standard input, a kustomization of `-k`, a cluster. Environments of one name in two folders are one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from eastgate.authority.duplicates import say_the_same
+from eastgate.authority.reading import DocumentSource, ManifestError
+from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, did_you_mean
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import brief, dataclass
+from eastgate.reading.manifests import Bounds, Kustomized
+from eastgate.reading.manifests.files import STDIN
+
+if TYPE_CHECKING:
+    from eastgate.reading.repository import Environment, RepositoryOptions
+
+NO_ENVIRONMENT = Code(
+    "EG0402",
+    "environment not found",
+    "No environment of the folders that are read has this name. `eastgate get environments -f PATH` lists the names.",
+)
+SEVERAL_ENVIRONMENTS = Code(
+    "EG0403",
+    "several environments",
+    "The folder deploys to several environments, and what is asked for is about one. Choose it with "
+    '`--environment NAME`, or in Python with `environment="NAME"`.',
+)
+
+Path = str | os.PathLike[str]
+_MOST_NAMED = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deployment:
+    """What is read together: the paths, with environments in the places of their folders.
+
+    `name` is None if everything is read as the paths say. `environments` are those that were found in the folders.
+    """
+
+    name: str | None
+    paths: tuple[Path, ...]
+    environments: tuple[Environment, ...] = ()
+
+    def __repr__(self) -> str:
+        return brief(self, self.name or "")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names by which it can be chosen: its own, or those of the environments that are read together."""
+        return (self.name,) if self.name is not None else tuple(each.name for each in self.environments)
+
+
+def deployments(
+    paths: Iterable[Path],
+    bounds: Bounds,
+    patterns: Sequence[str] = (),
+    options: RepositoryOptions | None = None,
+    reporter: Reporter | None = None,
+) -> list[Deployment]:
+    """Return the deployments that paths hold and, if there are patterns, that one of them matches.
+
+    What is wrong with the files that declare environments goes to `reporter`. Raises ManifestError if a pattern matches
+    none.
+    """
+    given = tuple(paths)
+    found = _find(given, bounds, options, Reporter() if reporter is None else reporter)
+    several = [each for environments in found.values() if len(environments) > 1 for each in environments]
+    if several:
+        names = dict.fromkeys(environment.name for environment in several)
+        return chosen([_deployment(name, given, found) for name in names], patterns)
+    whole = tuple(_whole(path, found) for path in given)
+    only = Deployment(None, whole, tuple(each for environments in found.values() for each in environments))
+    return chosen([only], patterns)
+
+
+def chosen(found: Sequence[Deployment], patterns: Sequence[str]) -> list[Deployment]:
+    """Return those whose names some pattern matches; all without patterns. Raises ManifestError as `deployments`."""
+    if not patterns:
+        return list(found)
+    names = {deployment: deployment.names for deployment in found}
+    matched = _matching(patterns, [name for each in names.values() for name in each])
+    return [deployment for deployment in found if matched & {*names[deployment]}]
+
+
+def _deployment(name: str, paths: Sequence[Path], found: dict[Path, list[Environment]]) -> Deployment:
+    """Return one of several deployments: the environments of this name, and the paths that every one has."""
+    read: list[Path] = []
+    environments: list[Environment] = []
+    for path in paths:
+        there = found.get(path, [])
+        named = [each for each in there if each.name == name] if len(there) > 1 else there
+        read += named if len(there) > 1 else [_whole(path, found)]
+        environments += named
+    return Deployment(name, tuple(read), tuple(environments))
+
+
+def only_deployment(
+    paths: Iterable[Path],
+    bounds: Bounds,
+    patterns: Sequence[str] = (),
+    options: RepositoryOptions | None = None,
+    *,
+    way_out: Callable[[str], str] = lambda name: f"choose one: --environment {name}",
+) -> Deployment:
+    """Return the only deployment that paths hold, or that the patterns match.
+
+    Raises ManifestError if there are several, or none with such a name.
+    """
+    found = deployments(paths, bounds, patterns, options)
+    if len(found) > 1:
+        raise ManifestError([several_environments([each.name or "" for each in found], way_out)])
+    return found[0]
+
+
+def several_environments(names: Sequence[str], way_out: Callable[[str], str]) -> Diagnostic:
+    """Return the diagnostic that lists environments of which one must be chosen."""
+    shown = ", ".join(map(printable, names[:_MOST_NAMED]))
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    message = f"there are {len(names)} environments: {shown}{more}"
+    return Diagnostic(SEVERAL_ENVIRONMENTS, message, None, way_out(printable(names[0])))
+
+
+def _find(
+    paths: Sequence[Path], bounds: Bounds, options: RepositoryOptions | None, reporter: Reporter
+) -> dict[Path, list[Environment]]:
+    """Return the environments of each path that is a folder."""
+    folders = [path for path in paths if _is_folder(path)]
+    if not folders:
+        return {}
+    from eastgate.reading.repository import Environment, RepositoryOptions, find_environments  # files have none
+
+    found = {}
+    for folder in folders:
+        if not isinstance(folder, Environment):
+            findings = Reporter()
+            there = find_environments([folder], bounds, findings, options or RepositoryOptions(), say_the_same)
+            reporter.diagnostics += [finding for finding in findings if not finding.is_error]
+            # What is read as the folder that it is reports its errors itself
+            found[folder] = there if _is_its_folder(there) else [_without(each, findings.errors) for each in there]
+    return found
+
+
+def _without(environment: Environment, errors: Sequence[Diagnostic]) -> Environment:
+    """Return an environment without what cannot be read of its folder: any of that may belong to it."""
+    if not errors:
+        return environment
+    from eastgate.reading.repository import LeftOut
+
+    left_out = [
+        LeftOut(error.code.title, error.span.location if error.span is not None else "", error.message)
+        for error in errors
+    ]
+    return replace(environment, left_out=(*environment.left_out, *left_out))
+
+
+def _is_folder(path: Path) -> bool:
+    return not isinstance(path, Kustomized | DocumentSource) and os.fspath(path) != STDIN and os.path.isdir(path)
+
+
+def _whole(path: Path, found: dict[Path, list[Environment]]) -> Path:
+    """Return what is read for a path that holds one environment: the folder itself where that is the same."""
+    environments = found.get(path, [])
+    return path if len(environments) != 1 or _is_its_folder(environments) else environments[0]
+
+
+def _is_its_folder(environments: Sequence[Environment]) -> bool:
+    """Return whether a folder has one environment of manifests, which is all that is in it."""
+    from eastgate.reading.repository import EntryKind
+
+    only = environments[0] if len(environments) == 1 else None
+    return only is not None and only.kind is EntryKind.FOLDER and not only.left_out
+
+
+def _matching(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
+    """Return the names that some pattern matches. Raises ManifestError for patterns that match none."""
+    matched: set[str] = set()
+    errors = []
+    for pattern in patterns:
+        of_this = {pattern} & {*names} or {name for name in names if fnmatchcase(name, pattern)}
+        if not of_this:
+            errors.append(_not_there(pattern, names))
+        matched |= of_this
+    if errors:
+        raise ManifestError(errors)
+    return matched
+
+
+def _not_there(pattern: str, names: Sequence[str]) -> Diagnostic:
+    near = did_you_mean(pattern, names)
+    shown = ", ".join(map(printable, names[:_MOST_NAMED])) + (", .." if len(names) > _MOST_NAMED else "")
+    help_ = f"did you mean {near}?" if near else f"write {shown}" if names else "environments are those of folders"
+    return Diagnostic(NO_ENVIRONMENT, f"there is no environment `{printable(pattern)}`", None, help_)

@@ -1,0 +1,175 @@
+"""Leaves out what cannot be read, so that the rest of the manifests has answers.
+
+An object with errors, a file with bad syntax, a chart: each becomes an object that is not read, about all that it may
+be about, so that an answer which it could change says so. A policy with errors is none of these: it closes what it
+targets, also if only its head can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from eastgate import dialects
+from eastgate.authority.faults import Fault, FaultReason, has_no_namespace, ref_of_document
+from eastgate.authority.reading import Manifests
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.cluster import (
+    CONTROLLER_KINDS,
+    Everything,
+    GatewayNamed,
+    PodNamed,
+    PodsOfService,
+    PodsOwnedBy,
+    RouteNamed,
+    Target,
+    dns_label_problem,
+)
+from eastgate.cluster.unread import lost_part, parts_of
+from eastgate.cluster.unread.left_out import diagnose_left_out
+from eastgate.dialects.rejected import stays_in_namespace
+from eastgate.reading.manifests import Document, codes
+from eastgate.reading.repository import LeftOut
+
+_REFUSED = frozenset({codes.BAD_PATTERN, codes.EMPTY_FOLDER, codes.EMPTY_INPUT, codes.KUSTOMIZATION_NAMED})
+"""Errors in what was asked for, and not in what was found."""
+
+
+def leave_out(manifests: Manifests) -> None:
+    """Leave out what cannot be read. Without anything else, and for wrong options, the errors stay.
+
+    Afterwards `Manifests.strays` has the errors that no answer does without.
+    """
+    if not _has_something(manifests):
+        parts = [part for part in manifests.unbuilt if part.can_decide]
+        manifests.reporter.diagnostics.extend(diagnose_left_out(parts) if not manifests.reporter.errors else ())
+        return
+    refused = {id(error) for error in manifests.refused}
+    if any(id(error) in refused or error.code in _REFUSED for error in manifests.strays):
+        return
+    for document, error in manifests.torn:
+        _leave_out_torn(manifests, document, error)
+    for document, error in manifests.twice:
+        _close_both(manifests, document, error)
+    manifests.torn, manifests.twice = [], []
+    for fault in manifests.faults:
+        if fault.reason is FaultReason.TWICE and fault.targets is None:
+            _narrow(manifests, fault)
+        elif _is_left_out(fault):
+            _leave_out_object(manifests, fault)
+    _leave_out_rest(manifests)
+    manifests.unbuilt = list(dict.fromkeys([*manifests.unbuilt, *parts_of(manifests.unread.objects)]))
+
+
+def _has_something(manifests: Manifests) -> bool:
+    is_read = any(unread.part is None for unread in manifests.unread.objects)
+    return bool(manifests.objects or manifests.policies or manifests.closing or manifests.unused or is_read)
+
+
+# Objects
+
+
+def _is_left_out(fault: Fault) -> bool:
+    """Return whether an object with errors is left out. Else it closes what it targets, or may be about."""
+    if fault.reason is FaultReason.OBJECT:
+        return True
+    if not fault.is_unfilled or fault.reason is FaultReason.TWICE:
+        return False
+    return fault.reason is FaultReason.ROUTE or has_no_namespace(fault.document)
+
+
+def _leave_out_object(manifests: Manifests, fault: Fault) -> None:
+    manifests.unread.objects.append(fault.left_out())
+    fault.reason = FaultReason.LEFT_OUT
+
+
+# Objects that are written twice
+
+
+def _close_both(manifests: Manifests, document: Document, error: Diagnostic) -> None:
+    """Close what either of two policies of one name targets. What may install a mesh is no policy, and left out."""
+    if not dialects.is_policy(document):
+        return
+    ref = ref_of_document(document)
+    first = next((policy for policy in manifests.policies if policy.ref == ref), None)
+    if first is not None:
+        manifests.reject(first, error)
+    fault = next((fault for fault in manifests.faults if ref_of_document(fault.document) == ref and fault.closes), None)
+    if fault is None:
+        return
+    if error not in fault.errors:
+        fault.errors.append(error)
+    reporter = Reporter()
+    dialects.read_policy(document, manifests.settings, reporter)
+    copies = ((fault.document, [each for each in fault.errors if each is not error]), (document, reporter.errors))
+    targets = (dialects.reject(copy, errors, manifests.settings).targets for copy, errors in copies)
+    fault.targets = tuple(dict.fromkeys([*(fault.targets or ()), *(target for some in targets for target in some)]))
+
+
+def _narrow(manifests: Manifests, fault: Fault) -> None:
+    """Close an object that is written twice, and not all that it may be about: those answers say so."""
+    document = fault.document
+    closed = _itself(document)
+    if closed is None:
+        _leave_out_object(manifests, fault)
+        return
+    manifests.unread.objects.append(fault.left_out())
+    fault.targets = (closed,)
+
+
+def _itself(document: Document) -> Target | None:
+    """Return an object as a target; None where it is none, or its name is no name."""
+    namespace, name = document.home, document.name
+    if dns_label_problem(namespace) is not None:
+        return None
+    match document.group, document.kind:
+        case "", "Pod":
+            return PodNamed(namespace, name)
+        case "", "Service":
+            return PodsOfService(namespace, name)
+        case "", "Namespace":
+            return Everything(name)
+        case "gateway.networking.k8s.io", "Gateway":
+            return GatewayNamed(namespace, name)
+        case _ if dialects.is_route(document):
+            return RouteNamed(namespace, name, document.kind)
+        case group, kind if CONTROLLER_KINDS.get(kind) == group:
+            return PodsOwnedBy(namespace, kind, name)
+    return None
+
+
+def _leave_out_torn(manifests: Manifests, document: Document, error: Diagnostic) -> None:
+    """Leave out an object of which only the head could be read. A policy closes its namespace."""
+    if dialects.is_policy(document):
+        fault = Fault(document, FaultReason.POLICY, [error], manifests.settings)
+    elif dialects.unread(document) is not None or stays_in_namespace(document):
+        fault = Fault(document, FaultReason.OBJECT, [error], manifests.settings)
+        fault.targets = (Everything(document.home),)
+    else:
+        fault = Fault(document, FaultReason.OBJECT, [error], manifests.settings)
+    manifests.faults.append(fault)
+
+
+# Everything else
+
+
+def _leave_out_rest(manifests: Manifests) -> None:
+    """Leave out the errors that are in no object: a text that cannot be read, or a whole part."""
+    strays = manifests.strays
+    by_file: dict[str, list[Diagnostic]] = {}
+    for error in strays:
+        by_file.setdefault(error.span.file if error.span is not None else f" {id(error)}", []).append(error)
+    for errors in by_file.values():
+        manifests.unread.objects.append(lost_part(_part(errors), errors[0].span, text=_text(errors)))
+        manifests.set_aside.update(map(id, errors))
+
+
+def _part(errors: Sequence[Diagnostic]) -> LeftOut:
+    error = errors[0]
+    more = f" and {len(errors) - 1} more errors" if len(errors) > 1 else ""
+    if error.span is None:
+        return LeftOut(error.code.title, "", f"{error.message}{more}")
+    return LeftOut("a document", error.span.location, f"{error.message}{more}")
+
+
+def _text(errors: Iterable[Diagnostic]) -> str | None:
+    return next((error.span.source.text for error in errors if error.span is not None), None)

@@ -1,0 +1,104 @@
+"""Parts of manifests that cannot be read, among the objects that an answer could not consider.
+
+A part is a file with bad syntax, an object with errors, a kustomization that does not build, a chart. Unlike a kind
+that is not read it is somebody's mistake or a missing tool, so that `--unread ignore` does not do without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.diagnostics.spans import Span
+from eastgate.cluster import Everything, GatewaysMatching, HostNamed, PodsAcross, Target
+from eastgate.cluster.unread.codes import LEFT_OUT
+from eastgate.cluster.unread.model import (
+    EnforcementPlane,
+    TargetField,
+    Unconsidered,
+    Unread,
+    UnreadEffect,
+    UnreadKind,
+    UnreadMatch,
+    UnreadTargets,
+)
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.rendered import LostPart
+from eastgate.reading.repository import LeftOut
+
+MOST_LISTED = 5
+_MOST_HOMES = 3  # that one line names
+PART = UnreadKind("", "part", UnreadEffect.CHANGE, EnforcementPlane.MESH, TargetField.CLUSTER)
+PART_AT_GATEWAYS = UnreadKind("", "part", UnreadEffect.CHANGE, EnforcementPlane.GATEWAY, TargetField.TARGET_REFS)
+IDLE_PART = UnreadKind("", "part", UnreadEffect.NONE, EnforcementPlane.MESH, TargetField.CLUSTER)
+
+_EVERYTHING: tuple[Target, ...] = (Everything(None),)
+_numbers = count()
+
+
+def lost_part(
+    part: LeftOut, span: Span | None = None, targets: tuple[Target, ...] = _EVERYTHING, text: str | None = None
+) -> Unread:
+    """Return a part of which no object is known. `text` is all that was written, where that is known.
+
+    Two parts are the same to a comparison where their texts are.
+    """
+    content = f"{next(_numbers)}" if text is None else text
+    name = part.where or part.what
+    document = Document("", "part", name, None, None, {"text": content}, LostPart(name, span))
+    kind = PART if part.can_decide else IDLE_PART
+    return Unread(kind, UnreadTargets(targets, targets), document, part)
+
+
+def lost_object(part: LeftOut, document: Document, targets: tuple[Target, ...], *, at_gateways: bool = False) -> Unread:
+    """Return an object that is left out, and what it may be about."""
+    kind = PART_AT_GATEWAYS if at_gateways else PART
+    return Unread(kind if part.can_decide else IDLE_PART, UnreadTargets(targets, targets), document, part)
+
+
+def parts_of(matches: Iterable[UnreadMatch | Unread]) -> list[LeftOut]:
+    """Return the parts among some objects, each once."""
+    return [unread.part for unread in _lost(matches) if unread.part is not None]
+
+
+def _lost(matches: Iterable[UnreadMatch | Unread]) -> list[Unread]:
+    objects = (each.unread if isinstance(each, UnreadMatch) else each for each in matches)
+    return list({unread.part: unread for unread in objects if unread.part is not None}.values())
+
+
+def list_left_out(objects: Iterable[UnreadMatch | Unread], most: int | None = MOST_LISTED) -> Iterator[str]:
+    """List the parts among some objects in a few lines, for people: why each is left out, and what it may be about."""
+    lost = _lost(objects)
+    for unread in lost[:most]:
+        about = _about(unread)
+        yield f"left out: {unread.part}" + (f" (it may be about {about})" if about else "")
+    if most is not None and len(lost) > most:
+        yield f"left out: {len(lost) - most} more: eastgate get environments, or -v"
+
+
+def _about(unread: Unread) -> str:
+    """Say what a part may be about; nothing where it decides nothing."""
+    if unread.kind.effect is UnreadEffect.NONE:
+        return ""
+    homes: dict[str, None] = {}
+    for target in unread.targets.destinations:
+        match target:
+            case Everything(None) | PodsAcross() | HostNamed() | GatewaysMatching(None):
+                return "anything"
+            case Everything(namespace):
+                homes[f"anything in {namespace}"] = None
+            case _:
+                homes[str(target)] = None
+    return ", ".join(list(homes)[:_MOST_HOMES])
+
+
+def describe_left_out(unconsidered: Unconsidered) -> Iterator[str]:
+    """Describe the parts that could change an answer, in a few lines."""
+    return list_left_out(unconsidered.matches)
+
+
+def diagnose_left_out(parts: Iterable[LeftOut]) -> Iterator[Diagnostic]:
+    """Yield an error for each part: an answer without it is none."""
+    for part in parts:
+        yield Diagnostic(LEFT_OUT, f"left out: {part}", None, "mend it, or leave it out on purpose: --exclude")

@@ -1,0 +1,102 @@
+"""Placeholders: values that somebody, or a tool, has yet to fill in.
+
+Some are placeholders wherever they stand: `${DOMAIN}`, `{{ .Values.x }}`, `<your-namespace>`, `REPLACE_ME`. Others,
+such as `SHOP_NAMESPACE`, are taken for one only where the value is wrong as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.node import Node, Plain
+
+_WORD = r"[A-Za-z_][\w.-]*"
+_VARIABLES = (
+    rf"\$\{{\{{?[ ]*{_WORD}[ ]*(?::?[-=?+][^{{}}]*)?\}}?\}}|\{{\{{[^{{}}]*\}}\}}"
+    r"|\$\{(?:#\w+|\w+(?:[:=^,/#%][^}\n]*)?)\}"  # the other expressions of Flux: ${NAME,,}, ${NAME:0:3}, ${#NAME}
+)
+_VARIABLE = regex(_VARIABLES)  # ${NAME}, ${NAME:=default}, ${{NAME}}, {{ .Values.name }}
+_SURE = regex(
+    _VARIABLES + r"|(?<![?P])<(?:[A-Z][A-Z0-9_ -]+|(?i:your|my|insert|enter|the|some)[-_ ][\w .-]{1,60}"
+    r"|(?:app|domain|host|hostname|name|namespace|project|service|tenant)(?:[-_ ]\w+)?"
+    r"|\w+[-_ ](?:name|namespace|domain))>"
+    r"|ENC\[AES256_GCM,"  # what SOPS has encrypted
+    r"|(?<![\w-])(?i:replace[-_ ]?me|change[-_ ]?me|fill[-_ ]?me(?:[-_ ]?in)?)(?![\w-])"
+)
+_ENDS = "NAMESPACE|NAME|HOST|HOSTNAME|DOMAIN|IP|CIDR|PORT|URL|ADDRESS|ACCOUNT|PROJECT|CLUSTER|REGION|TAG|VERSION|HERE"
+_LIKELY = regex(
+    r"(?<=[a-z]-)[A-Z]{4,}(?![\w-])|%\[\d+\][dsv]|\$\([\w.-]+\)|\$[A-Z_][A-Z0-9_]*|%[A-Z_]+%|@[A-Z_]+@|__[A-Za-z_]+__"
+    rf"|(?<![\w-])(?:[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-](?:{_ENDS})|(?i:your)[-_][\w-]+|TODO|FIXME|TBD|X{{3,}})(?![\w-])"
+)
+_SIGNS = (
+    "${",
+    "{{",
+    "ENC[",
+    "<",
+    "REPLACE",
+    "replace",
+    "Replace",
+    "CHANGE",
+    "change",
+    "Change",
+    "FILL",
+    "fill",
+    "Fill",
+)
+_DESCRIBING = (
+    "version",
+    "chart",
+    "revision",
+    "commit",
+    "build",
+    "tag",
+)  # ends of the keys of labels that select nothing
+
+
+def may_have_placeholder(text: str) -> bool:
+    """Return whether a whole text may have a placeholder: a fast look that errs on the side of yes."""
+    return any(sign in text for sign in _SIGNS)
+
+
+def placeholder_in(text: str) -> str | None:
+    """Return what is a placeholder wherever it stands."""
+    match = _SURE.search(text)
+    return match.group() if match is not None else None
+
+
+def variable_in(text: str) -> str | None:
+    """Return a variable that a tool has yet to fill in."""
+    match = _VARIABLE.search(text)
+    return match.group() if match is not None else None
+
+
+def placeholder_in_wrong(text: str) -> str | None:
+    """Return what is most likely a placeholder in a value that is wrong."""
+    match = _SURE.search(text) or _LIKELY.search(text)
+    return match.group() if match is not None else None
+
+
+def is_describing(label: str) -> bool:
+    """Return whether a label of this key says which build a pod is of, which no policy is about."""
+    return label.lower().endswith(_DESCRIBING) and label != "version"  # by which policies select, too
+
+
+def strings_of(node: Node) -> Iterator[Node]:
+    """Yield the strings in a value with positions."""
+    if isinstance(node.value, str):
+        yield node
+    if isinstance(node.value, dict):
+        for entry in node.value.values():
+            yield from strings_of(entry)
+    for item in node:
+        yield from strings_of(item)
+
+
+def find_path(value: Plain, text: str, path: tuple[str | int, ...] = ()) -> tuple[str | int, ...] | None:
+    """Return the path of the first string that has a text in it."""
+    if isinstance(value, str):
+        return path if text in value else None
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found = (find_path(entry, text, (*path, step)) for step, entry in entries)
+    return next((each for each in found if each is not None), None)

@@ -1,0 +1,30 @@
+"""The environments of a repository: what each place that it deploys to is made of."""
+
+from __future__ import annotations
+
+from eastgate.reading.repository.finding import find_environments
+from eastgate.reading.repository.model import (
+    ChartRender,
+    EntryKind,
+    Environment,
+    Files,
+    KustomizeBuild,
+    LeftOut,
+    Part,
+    RepositoryOptions,
+)
+from eastgate.reading.repository.variables import may_substitute, substitute
+
+__all__ = [
+    "ChartRender",
+    "EntryKind",
+    "Environment",
+    "Files",
+    "KustomizeBuild",
+    "LeftOut",
+    "Part",
+    "RepositoryOptions",
+    "find_environments",
+    "may_substitute",
+    "substitute",
+]

@@ -1,0 +1,269 @@
+"""Environments of Argo CD: what its Applications deploy.
+
+An Application is an environment. One whose sources hold other Applications is one environment of all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.node import NoNumberError, Plain, resolve
+from eastgate.reading.repository.applicationsets import OPEN, applications_of
+from eastgate.reading.repository.contents import Contents, contents_of
+from eastgate.reading.repository.declarations import Declaration, entries, mapping, parsed, text_of, texts
+from eastgate.reading.repository.model import ChartRender
+from eastgate.reading.repository.parts import Draft, FolderChanges, inside, leads_out
+from eastgate.reading.repository.releases import with_parameter
+from eastgate.reading.repository.sources import RepositorySource
+from eastgate.reading.repository.tree import Folder, Tree
+
+_GROUP = "argoproj.io"
+_MADE = regex(r"(?m)^\s*kind:\s*Application(?:Set)?\s*$")
+_OVERLAY = ("namePrefix", "nameSuffix", "patches", "components", "commonLabels", "commonAnnotations", "replicas")
+_MOST_FOLLOWED = 5000
+_ELSEWHERE = "it is in another repository, which is not fetched"
+
+
+@dataclass(slots=True, eq=False)
+class ArgoApplication:
+    """An Application that no other one deploys, and what it deploys."""
+
+    name: str
+    entry: str
+    namespace: str | None
+    draft: Draft
+
+
+def argo_applications(tree: Tree, sources: RepositorySource) -> list[ArgoApplication]:
+    """Return what each Application deploys that is not deployed by another one."""
+    declared = [each for each in tree.declarations if is_argo(each)]
+    generated = {_key(each): list(_applications(tree, each)) for each in declared}
+    walks = [_Application(tree, sources, application) for each in declared for application in generated[_key(each)]]
+    held = {key for walk in walks for key in walk.held - {_key(walk.application)}}
+    roots = [walk for walk in walks if _key(walk.application) not in held]
+    reached = {key for walk in roots for key in (*walk.held, _key(walk.application))}
+    for walk in walks:
+        if _key(walk.application) not in reached:  # a circle
+            roots.append(walk)
+            reached |= {*walk.held, _key(walk.application)}
+    return [walk.result() for walk in roots]
+
+
+def is_argo(declaration: Declaration) -> bool:
+    """Return whether an object is an Application or an ApplicationSet of Argo CD."""
+    return (
+        declaration.group == _GROUP and declaration.kind in ("Application", "ApplicationSet") and bool(declaration.name)
+    )
+
+
+def _key(declaration: Declaration) -> tuple[str, int]:
+    return os.path.realpath(declaration.path), declaration.line
+
+
+def _applications(tree: Tree, declaration: Declaration) -> Iterator[Declaration]:
+    if declaration.kind == "ApplicationSet":
+        yield from applications_of(tree, declaration)
+    else:
+        yield declaration
+
+
+class _Application:
+    """Follows an Application to all that it deploys."""
+
+    def __init__(self, tree: Tree, sources: RepositorySource, application: Declaration) -> None:
+        self._tree = tree
+        self._sources = sources
+        self.application = application
+        self.draft = Draft()
+        self.held: set[tuple[str, int]] = set()
+        self._followed: set[tuple[str, int, str]] = set()
+        self._follow(application)
+
+    def result(self) -> ArgoApplication:
+        """Return what was found."""
+        namespace = text_of(mapping(self.application.spec.get("destination")).get("namespace"))
+        return ArgoApplication(self.application.name, self.application.path, namespace or None, self.draft)
+
+    def _follow(self, application: Declaration) -> None:
+        key = (*_key(application), application.name)
+        if key in self._followed or len(self._followed) > _MOST_FOLLOWED:
+            return
+        self._followed.add(key)
+        spec = application.spec
+        listed = [mapping(each) for each in entries(spec.get("sources"))] or [mapping(spec.get("source"))]
+        references = {f"${text_of(each.get('ref'))}" for each in listed if each.get("ref")}
+        for source in listed:
+            if source.get("ref") and not source.get("path") and not source.get("chart"):
+                continue  # it only lends its files to the others
+            self._source(application, source, references)
+
+    def _source(self, application: Declaration, source: Mapping[str, Plain], references: set[str]) -> None:
+        path, chart, url = (text_of(source.get(key)) for key in ("path", "chart", "repoURL"))
+        if chart:
+            version = source.get("targetRevision")
+            shown = f"the chart `{chart}`{f' {version}' if isinstance(version, str | int | float) else ''}"
+            self._leave_out(application, f"{shown} is from a chart repository: charts are not fetched")
+        elif why := self._problem(path, url, application):
+            self._leave_out(application, why)
+        else:
+            place = inside(self._tree, path)
+            folder = self._tree.folder(place) if place is not None else None
+            if folder is not None:
+                self._folder(application, source, folder, references)
+            else:
+                self._leave_out(application, f"the folder `{path}` is not in this repository")
+
+    def _problem(self, path: str, url: str, application: Declaration) -> str | None:
+        if "{{" in path or "$ARGOCD" in path or application.data.get(OPEN):
+            why = text_of(application.data.get(OPEN))
+            return why or f"its path `{path}` has a parameter whose value is not known"
+        if not path:
+            return "it has no source with a path"
+        if leads_out(path):
+            return f"its path `{path}` leads out of the repository"
+        if self._sources.is_elsewhere(url, path):
+            return _ELSEWHERE
+        return None
+
+    def _leave_out(self, application: Declaration, why: str) -> None:
+        self.draft.leave_out(application.title, application.where, why)
+
+    def _folder(
+        self, application: Declaration, source: Mapping[str, Plain], folder: Folder, references: set[str]
+    ) -> None:
+        """Add what an Application takes from a folder of the repository: by its tool, as Argo CD finds it out."""
+        namespace = text_of(mapping(application.spec.get("destination")).get("namespace")) or None
+        if folder.chart is not None and not source.get("directory") and not source.get("kustomize"):
+            self._chart(application, source, folder, references, namespace)
+        elif folder.kustomization is not None and not source.get("directory"):
+            kustomize = mapping(source.get("kustomize"))
+            overlay = {key: kustomize[key] for key in _OVERLAY if kustomize.get(key)}
+            changes = FolderChanges(text_of(kustomize.get("namespace")) or None, overlay, default_namespace=namespace)
+            self._take(folder, contents_of(self._tree, folder), changes)
+        elif source.get("plugin"):
+            self._leave_out(application, f"`{folder.path}` is rendered by a plugin of Argo CD")
+        else:
+            contents = _directory(folder, mapping(source.get("directory")))
+            if not contents.plain and _has_jsonnet(folder):
+                self._leave_out(application, f"`{folder.path}` is Jsonnet")
+            self._take(folder, contents, FolderChanges(default_namespace=namespace))
+
+    def _take(self, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
+        self.draft.add_contents(folder, contents, changes)
+        for declaration in contents.declarations:
+            if is_argo(declaration):
+                self.held.add(_key(declaration))
+                for application in _applications(self._tree, declaration):
+                    self._follow(application)
+
+    def _chart(
+        self,
+        application: Declaration,
+        source: Mapping[str, Plain],
+        folder: Folder,
+        references: set[str],
+        namespace: str | None,
+    ) -> None:
+        helm = mapping(source.get("helm"))
+        files: list[str] = []
+        for name in texts(helm.get("valueFiles")):
+            file = self._value_file(name, folder, references)
+            if file is not None:
+                files.append(file)
+            elif helm.get("ignoreMissingValueFiles") is not True:
+                why = f"the values `{name}` are not in this repository"
+                self.draft.leave_out(f"values of {application.title}", application.where, why)
+        release = text_of(helm.get("releaseName")) or application.name
+        values = tuple(_values(helm))
+        self.draft.add_chart(folder, ChartRender(folder.path, release, namespace, tuple(files), values))
+        if makes_applications(self._tree, folder):
+            why = f"the chart `{folder.path}` makes Applications, which are not followed"
+            self._leave_out(application, why)
+
+    def _value_file(self, name: str, folder: Folder, references: set[str]) -> str | None:
+        if "://" in name:
+            return None
+        reference, _, rest = name.partition("/")
+        if reference in references:
+            return inside(self._tree, rest)
+        if name.startswith("/"):
+            return inside(self._tree, name)
+        path = os.path.normpath(os.path.join(folder.path, name))
+        return path if os.path.isfile(path) and self._tree.may_read(path) else None
+
+
+def makes_applications(tree: Tree, chart: Folder) -> bool:
+    """Return whether a chart has templates of Applications."""
+    templates = os.path.join(chart.path, "templates")
+    try:
+        names = sorted(os.listdir(templates))
+    except OSError:
+        return False
+    contents = (tree.text(os.path.join(templates, name)) or "" for name in names if name.endswith((".yaml", ".yml")))
+    return any(_MADE.search(text) is not None for text in contents)
+
+
+def _values(helm: Mapping[str, Plain]) -> Iterator[Mapping[str, Plain]]:
+    """Yield the values of a source, those that win last."""
+    text = helm.get("values")
+    if isinstance(text, str):
+        yield from (value for value in parsed("values", text) if isinstance(value, dict))
+    given = mapping(helm.get("valuesObject"))
+    if given:
+        yield given
+    parameters: dict[str, Plain] = {}
+    for entry in entries(helm.get("parameters")):
+        fields = mapping(entry)
+        value = fields.get("value")
+        if isinstance(value, str) and not fields.get("forceString"):
+            value = _resolved(value)
+        if value is not None:
+            parameters = with_parameter(parameters, text_of(fields.get("name")), value)
+    if parameters:
+        yield parameters
+
+
+def _resolved(text: str) -> Plain:
+    try:
+        return resolve(text) if text else text
+    except NoNumberError:
+        return text
+
+
+def _directory(folder: Folder, options: Mapping[str, Plain]) -> Contents:
+    """Return the files of a folder that is applied as it is: its own, and those below it if `recurse` says so."""
+    contents = Contents()
+    for each in folder.walk() if options.get("recurse") is True else [folder]:
+        for file in each.files:
+            relative = os.path.relpath(file.path, folder.path)
+            if _is_chosen(relative, text_of(options.get("include")), text_of(options.get("exclude"))):
+                contents.declarations += contents.add_file(file)
+                contents.plain += [file] if file.may_have_objects else []
+            else:
+                contents.files.add(file.real)
+    return contents
+
+
+def _is_chosen(path: str, include: str, exclude: str) -> bool:
+    return (not include or _matches(path, include)) and not (exclude and _matches(path, exclude))
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Return whether a pattern of Argo CD matches: `*.yaml`, or several of them in braces."""
+    start, brace, rest = pattern.partition("{")
+    alternatives, closing, end = rest.partition("}")
+    several: Iterable[str] = [pattern]
+    if brace and closing:
+        several = [f"{start}{alternative}{end}" for alternative in alternatives.split(",")][:100]
+    return any(fnmatchcase(path, each) for each in several)
+
+
+def _has_jsonnet(folder: Folder) -> bool:
+    try:
+        return any(name.endswith((".jsonnet", ".libsonnet")) for name in os.listdir(folder.path))
+    except OSError:
+        return False

@@ -1,0 +1,124 @@
+"""A cache of what programs built, in the user's cache folder.
+
+A key is a hash over everything that a build reads, so an entry never answers for other content. Whoever can write into
+the cache decides what Eastgate answers: a folder or an entry that is a link, that belongs to another user, or that
+others may write to is not used. Without a folder that can be trusted, nothing is cached.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterable
+
+OFF = "off"
+VARIABLE = "EASTGATE_CACHE"
+
+_FORMAT = b"eastgate build 1"
+_MOST_BYTES = 512 * 1024 * 1024
+_MOST_ENTRY = 64 * 1024 * 1024
+_HASH = 64  # characters
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def key_of(parts: Iterable[bytes]) -> str:
+    """Return the key of a build that reads these bytes. No other sequence of parts has the same key."""
+    digest = hashlib.sha256()
+    for part in (_FORMAT, *parts):
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+class BuildCache:
+    """Entries by their key. One that cannot be read or written is a build that runs again."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._folder = folder
+        self._is_larger = False
+
+    @classmethod
+    def of_user(cls) -> BuildCache:
+        """Return the cache of this user; one that holds nothing if it is switched off or cannot be trusted."""
+        if os.environ.get(VARIABLE, "").lower() == OFF:
+            return cls(None)
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        if not os.path.isabs(base):
+            return cls(None)
+        above = os.path.join(base, "eastgate")
+        folder = os.path.join(above, "builds")
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            outer = os.lstat(above)
+            is_good = stat.S_ISDIR(outer.st_mode) and outer.st_uid == os.geteuid()
+            is_good = is_good and _is_own(os.lstat(folder), stat.S_ISDIR)
+        except OSError:
+            is_good = False
+        return cls(folder if is_good else None)
+
+    def get(self, key: str) -> bytes | None:
+        """Return an entry; None if there is none, or it is not what was written."""
+        if self._folder is None:
+            return None
+        path = os.path.join(self._folder, key)
+        try:
+            opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with open(opened, "rb") as file:
+                status = os.fstat(opened)
+                if not _is_own(status, stat.S_ISREG) or status.st_size > _MOST_ENTRY:
+                    return None
+                content = file.read(_MOST_ENTRY + 1)
+                with contextlib.suppress(OSError):
+                    os.utime(opened)  # the entries that were used longest ago go first
+        except OSError:
+            return None
+        head, entry = content[:_HASH], content[_HASH:]
+        return entry if head == _seal(key, entry) else None
+
+    def put(self, key: str, entry: bytes) -> None:
+        """Keep an entry, if it is not too large."""
+        if self._folder is None or len(entry) + _HASH > _MOST_ENTRY:
+            return
+        try:
+            descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".new-")  # readable by this user alone
+        except OSError:
+            return
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(_seal(key, entry) + entry)
+            os.replace(name, os.path.join(self._folder, key))
+            self._is_larger = True
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+
+    def trim(self) -> None:
+        """Remove the entries that were used longest ago, if there is too much after something was added."""
+        if self._folder is None or not self._is_larger:
+            return
+        entries: list[tuple[float, int, str]] = []
+        with contextlib.suppress(OSError), os.scandir(self._folder) as found:
+            for entry in found:
+                with contextlib.suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    entries.append((status.st_mtime, status.st_size, entry.path))
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries):
+            if total <= _MOST_BYTES:
+                break
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+                total -= size
+
+
+def _is_own(status: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
+    mode = status.st_mode
+    return is_kind(mode) and status.st_uid == os.geteuid() and not mode & _OTHERS_WRITE
+
+
+def _seal(key: str, entry: bytes) -> bytes:
+    """Return what tells that an entry is whole, and that of its key."""
+    return hashlib.sha256(key.encode() + hashlib.sha256(entry).digest()).hexdigest().encode()

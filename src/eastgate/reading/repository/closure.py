@@ -1,0 +1,198 @@
+"""The files that a build reads, collected before it runs.
+
+A program builds a copy of these files and sees no others. So the key of a cached build is a hash over exactly what was
+built, whatever is saved meanwhile; a file that nobody may read is not there; and what cannot be built can be taken out
+of the copy.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import field
+
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests.files import Bounds
+from eastgate.reading.repository.origins import WrittenFile
+
+_MOST_FILES = 20_000
+_MOST_BYTES = 256 * 1024 * 1024
+_MOST_LINKS = 40
+_SKIPPED = (".git", "node_modules")
+
+
+class TooMuchError(Exception):
+    """A build would read more than any needs."""
+
+
+class FileCache:
+    """The files that the builds of one run read, each once: bases are shared."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, WrittenFile] = {}
+
+    def get(self, path: str, shown: str) -> WrittenFile | None:
+        """Return a regular file by its real path; None if it cannot be read."""
+        if path not in self._files:
+            try:
+                opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+                with open(opened, "rb") as file:
+                    if not stat.S_ISREG(os.fstat(opened).st_mode):
+                        return None
+                    content = file.read(_MOST_BYTES + 1)
+            except (OSError, ValueError):
+                return None
+            self._files[path] = WrittenFile(shown, content)
+        return self._files[path]
+
+
+@dataclass(slots=True)
+class BuildFiles:
+    """Files by their real paths, links on the way to them, and the contents that the copy has in place of some.
+
+    `linked` are the files of a folder that is copied whole, by the paths of links to them.
+    """
+
+    bounds: tuple[Bounds, ...]
+    cache: FileCache
+    files: dict[str, WrittenFile] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    above: set[str] = field(default_factory=set)
+    """Folders that relative paths go up to, on their way to what is here."""
+    linked: dict[str, WrittenFile] = field(default_factory=dict)
+    replaced: dict[str, bytes] = field(default_factory=dict)
+    size: int = 0
+
+    def holds(self, path: str) -> bool:
+        """Return whether a path leads to where reading is allowed."""
+        return any(bounds.hold(path) for bounds in self.bounds)
+
+    def resolve(self, path: str) -> str | None:
+        """Return the real path of something, and keep the links on the way to it; None if it is out of bounds."""
+        if not self.holds(path):
+            return None
+        current, rest, links = os.sep, [step for step in reversed(os.path.abspath(path).split(os.sep)) if step], 0
+        while rest:
+            current = os.path.join(current, rest.pop())
+            if os.path.islink(current) and (links := links + 1) <= _MOST_LINKS:
+                target = os.path.realpath(current)
+                if self.holds(target):
+                    self.links[current] = target
+                current = target
+        return current
+
+    def add_file(self, path: str, shown: str) -> WrittenFile | None:
+        """Add a file; None if it cannot be read, or must not be."""
+        real = self.resolve(path)
+        if real is None:
+            return None
+        return self._add(real, shown, real)
+
+    def add_folder(self, folder: str, shown: str) -> list[str]:
+        """Add all files below a folder, by its real path; return the links that lead out of bounds.
+
+        The copy has files in the place of links. A link to a folder above is passed over.
+        """
+        outside: list[str] = []
+        waiting, count = [(folder, shown)], 0
+        while waiting:
+            current, name = waiting.pop()
+            count += 1
+            if count > _MOST_FILES:
+                raise TooMuchError
+            try:
+                entries = sorted(os.listdir(current))
+            except OSError:
+                continue
+            for entry in entries:
+                path, label = os.path.join(current, entry), os.path.join(name, entry)
+                if entry in _SKIPPED:
+                    continue
+                if not self.holds(path):
+                    outside.append(label)
+                elif os.path.isdir(path):
+                    if not os.path.islink(path) or not _is_above(os.path.realpath(path), os.path.realpath(current)):
+                        waiting.append((path, label))
+                elif os.path.isfile(path):
+                    self._add(os.path.realpath(path), label, path)
+        return outside
+
+    def goes_up(self, folder: str, path: str) -> None:
+        """Note how far up a relative path goes from a folder, so that it goes the same way in the copy."""
+        depth = lowest = 0
+        for step in path.split(os.sep):
+            depth += -1 if step == os.pardir else 1 if step not in ("", os.curdir) else 0
+            lowest = min(lowest, depth)
+        for _ in range(-lowest):
+            folder = os.path.dirname(folder)
+        self.above.add(folder)
+
+    def all_files(self) -> dict[str, WrittenFile]:
+        """Return the files by their paths in the copy, but for those that are there in place of others."""
+        return {**self.files, **self.linked}
+
+    def at(self, path: str) -> WrittenFile | None:
+        """Return the file at a path of the copy."""
+        return self.files.get(path) or self.linked.get(path)
+
+    def _add(self, real: str, shown: str, path: str) -> WrittenFile | None:
+        if real not in self.files:
+            file = self.cache.get(real, shown)
+            if file is None:
+                return None
+            self.size += len(file.content)
+            self.files[real] = file
+        if path != real:
+            self.linked[path] = self.files[real]
+            self.replaced[path] = self.files[real].content
+        if len(self.files) + len(self.linked) > _MOST_FILES or self.size > _MOST_BYTES:
+            raise TooMuchError
+        return self.files[real]
+
+    def root(self) -> str:
+        """Return the folder that everything is in."""
+        paths = {*(os.path.dirname(path) for path in (*self.files, *self.replaced)), *self.folders, *self.above}
+        paths |= {os.path.dirname(path) for path in self.links} | {
+            os.path.dirname(path) for path in self.links.values()
+        }
+        return os.path.commonpath(paths)
+
+    def contents(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the path and the content of each file of the copy, in order of the paths."""
+        for path in sorted(self.files.keys() | self.replaced.keys()):
+            yield path, self.replaced[path] if path in self.replaced else self.files[path].content
+
+    def key(self) -> Iterator[bytes]:
+        """Yield what the copy is made of, wherever it is."""
+        root = self.root()
+        for path, content in self.contents():
+            yield from (b"file", _relative(path, root), content)
+        for path, target in sorted(self.links.items()):
+            yield from (b"link", _relative(path, root), _relative(target, root))
+
+    def copy(self, into: str) -> None:
+        """Write the copy into a folder."""
+        root = self.root()
+        os.makedirs(into, exist_ok=True)
+        for path, target in sorted(self.links.items()):
+            name = os.path.join(into, os.path.relpath(path, root))
+            os.makedirs(os.path.dirname(name), exist_ok=True)
+            if not os.path.lexists(name):
+                os.symlink(os.path.relpath(target, os.path.dirname(path)), name)
+        for folder in self.folders:
+            os.makedirs(os.path.join(into, os.path.relpath(folder, root)), exist_ok=True)
+        for path, content in self.contents():
+            name = os.path.join(into, os.path.relpath(path, root))
+            os.makedirs(os.path.dirname(name), exist_ok=True)
+            with open(name, "wb") as file:
+                file.write(content)
+
+
+def _is_above(folder: str, path: str) -> bool:
+    return f"{path}{os.sep}".startswith(f"{folder.rstrip(os.sep)}{os.sep}")
+
+
+def _relative(path: str, root: str) -> bytes:
+    return os.fsencode(os.path.relpath(path, root))

@@ -1,0 +1,215 @@
+"""Finds the environments of a repository: what each tool deploys, and then what no tool has taken.
+
+The order is that of `EntryKind`. What an earlier entry uses is no entry of its own. Only files are read here: nothing
+is built, no program runs, and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests.files import STDIN, Bounds
+from eastgate.reading.manifests.kustomizations import Kustomized, roots
+from eastgate.reading.repository.argo import argo_applications, makes_applications
+from eastgate.reading.repository.contents import contents_of
+from eastgate.reading.repository.declarations import entries, mapping, text_of
+from eastgate.reading.repository.flux import finder, flux_clusters, is_release
+from eastgate.reading.repository.model import ChartRender, EntryKind, Environment, RepositoryOptions
+from eastgate.reading.repository.naming import is_telling, names
+from eastgate.reading.repository.parts import Draft
+from eastgate.reading.repository.plain import Alike, plain_folders, same_text
+from eastgate.reading.repository.releases import add_release, local_charts
+from eastgate.reading.repository.skaffold import skaffold_projects
+from eastgate.reading.repository.sources import RepositorySource
+from eastgate.reading.repository.tree import Folder, Tree
+
+_OF_FLUX = ("bootstrap", "cluster", "config", "flux", "flux-system", "gotk", "setup")  # say nothing of a cluster
+
+
+def find_environments(
+    paths: Iterable[str | os.PathLike[str]],
+    bounds: Bounds,
+    reporter: Reporter,
+    options: RepositoryOptions,
+    alike: Alike = same_text,
+) -> list[Environment]:
+    """Return the environments of the folders among paths, those of one folder with different names.
+
+    Unreadable folders and links that lead out are reported. The options are for those who build the environments.
+    Folders with plain manifests are apart if they define an object in ways that are not `alike`.
+    """
+    found: list[Environment] = []
+    for path in paths:
+        name = os.fspath(path)
+        if name == STDIN or isinstance(path, Kustomized | Environment) or not os.path.isdir(name):
+            continue
+        if not bounds.hold(name):
+            continue
+        tree = Tree(os.path.normpath(name), bounds, reporter)
+        found += _named(name, tree, list(_entries(tree, alike)), options)
+    return found
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """An environment without its name: the folder that names it, and what else could."""
+
+    kind: EntryKind
+    folder: str
+    entry: str
+    draft: Draft
+    given: str = ""
+    namespace: str | None = None
+
+
+def _named(root: str, tree: Tree, found: Sequence[_Entry], options: RepositoryOptions) -> list[Environment]:
+    places = [(os.path.relpath(each.folder or os.curdir, tree.path), each.given) for each in found]
+    return [
+        Environment(
+            name,
+            each.kind,
+            root,
+            each.entry,
+            tuple(each.draft.parts),
+            each.namespace,
+            tuple(each.draft.left_out),
+            options,
+        )
+        for name, each in zip(names(places), found, strict=True)
+    ]
+
+
+def _entries(tree: Tree, alike: Alike) -> Iterator[_Entry]:
+    """Yield the entries of a folder, each kind without what those before it use."""
+    sources = RepositorySource(tree)
+    used = _Used(alike)
+    for cluster in flux_clusters(tree, sources):
+        folder = _before(cluster.folder, _OF_FLUX)
+        given = "cluster" if os.path.relpath(folder or os.curdir, tree.path) == os.curdir else ""
+        yield used.by(_Entry(EntryKind.FLUX, folder, cluster.entry, cluster.draft, given))
+    for application in argo_applications(tree, sources):
+        folder = os.path.dirname(application.entry) or os.curdir
+        draft, namespace = application.draft, application.namespace
+        yield used.by(_Entry(EntryKind.ARGO, folder, application.entry, draft, application.name, namespace))
+    for entries_of in (_kustomizations, _charts, _skaffold, _plain):
+        for entry in list(entries_of(tree, used)):
+            yield used.by(entry)
+
+
+def _before(path: str, last: Collection[str]) -> str:
+    """Return a path without the last folders if these say nothing."""
+    while os.path.basename(path) in last:
+        path = os.path.dirname(path)
+    return path
+
+
+class _Used:
+    """What the entries so far have used, by real path; and `alike`, which says what objects are the same."""
+
+    def __init__(self, alike: Alike) -> None:
+        self.alike = alike
+        self.files: set[str] = set()
+        self.folders: set[str] = set()
+
+    def by(self, entry: _Entry) -> _Entry:
+        """Note what an entry uses."""
+        self.files |= entry.draft.files
+        self.folders |= entry.draft.folders
+        return entry
+
+
+def _kustomizations(tree: Tree, used: _Used) -> Iterator[_Entry]:
+    """Yield the kustomizations that no other one takes in, with the charts of their HelmReleases."""
+    folders = {id(folder.kustomization): folder for folder in tree.root.walk() if folder.kustomization is not None}
+    built = set(used.folders)
+    for top in roots(folder.kustomization for folder in folders.values() if folder.kustomization is not None):
+        folder = folders[id(top)]
+        if folder.real in built:
+            continue
+        draft, contents = Draft(), contents_of(tree, folder)
+        draft.add_contents(folder, contents)
+        for declaration in contents.declarations:
+            if is_release(declaration):
+                add_release(tree, declaration, finder(tree, contents.declarations), draft)
+        yield _Entry(EntryKind.KUSTOMIZATION, folder.path, folder.path, draft)
+
+
+def _charts(tree: Tree, used: _Used) -> Iterator[_Entry]:
+    """Yield the charts that nothing else renders, and that are no dependency of another one."""
+    inflated = {path for folder in tree.root.walk() if folder.real in used.folders for path in _inflated(folder)}
+    charts = [folder for folder in tree.root.walk() if folder.is_chart]
+    dependencies = _dependencies({chart.real: set(_local_dependencies(chart)) for chart in charts})
+    dependencies |= {place for each in tree.declarations if is_release(each) for place in local_charts(tree, each)}
+    for folder in charts:
+        if folder.real in used.folders | inflated | dependencies:
+            continue
+        name = text_of(mapping(folder.chart).get("name")) or os.path.basename(folder.real)
+        draft = Draft()
+        draft.add_chart(folder, ChartRender(folder.path, name))
+        if makes_applications(tree, folder):
+            why = "it makes Applications of Argo CD, which are not followed"
+            draft.leave_out(f"the chart `{name}`", folder.path, why)
+        given = "" if is_telling(os.path.relpath(folder.path, tree.path)) else name
+        yield _Entry(EntryKind.CHART, folder.path, folder.path, draft, given)
+
+
+def _inflated(folder: Folder) -> Iterator[str]:
+    """Yield the real paths of the charts that a kustomization inflates."""
+    if folder.kustomization is None:
+        return
+    home = text_of(mapping(folder.content.get("helmGlobals")).get("chartHome")) or "charts"
+    for entry in entries(folder.content.get("helmCharts")):
+        name = text_of(mapping(entry).get("name"))
+        if name and "\0" not in name + home:
+            yield os.path.realpath(os.path.join(folder.path, home, name))
+
+
+def _dependencies(needed: Mapping[str, set[str]]) -> set[str]:
+    """Return the charts that others need. The first one of a circle is none."""
+    found = {path for paths in needed.values() for path in paths}
+    reached: set[str] = set()
+    for first in sorted(needed, key=lambda path: (path in found, path)):
+        if first in reached:
+            continue
+        found.discard(first)
+        waiting = [first]
+        while waiting:
+            current = waiting.pop()
+            if current not in reached:
+                reached.add(current)
+                waiting += needed.get(current, ())
+    return found
+
+
+def _local_dependencies(chart: Folder) -> Iterator[str]:
+    for entry in entries(mapping(chart.chart).get("dependencies")):
+        repository = text_of(mapping(entry).get("repository"))
+        if repository.startswith("file://") and "\0" not in repository:
+            path = os.path.realpath(os.path.join(chart.path, repository.removeprefix("file://")))
+            if path != chart.real:
+                yield path
+
+
+def _skaffold(tree: Tree, used: _Used) -> Iterator[_Entry]:
+    """Yield the `skaffold.yaml` files that deploy anything that is not deployed yet."""
+    for project in skaffold_projects(tree):
+        draft = project.draft
+        if draft.files - used.files or draft.folders - used.folders:
+            given = "" if is_telling(os.path.relpath(project.folder, tree.path)) else "skaffold"
+            yield _Entry(EntryKind.SKAFFOLD, project.folder, project.entry, draft, given, project.namespace)
+
+
+def _plain(tree: Tree, used: _Used) -> Iterator[_Entry]:
+    """Yield what is left."""
+    for group in plain_folders(tree, used.files, used.alike):
+        draft = Draft()
+        draft.add_files(group.files)
+        declared = [declaration for file in group.files for declaration in file.declarations]
+        for declaration in declared:
+            if is_release(declaration):
+                add_release(tree, declaration, finder(tree, declared), draft)
+        given = "" if os.path.relpath(group.folder, tree.path) != os.curdir else "manifests"
+        yield _Entry(EntryKind.FOLDER, group.folder, group.folder, draft, given)

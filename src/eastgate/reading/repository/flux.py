@@ -1,0 +1,320 @@
+"""Environments of Flux: what a cluster gets through its Kustomizations and HelmReleases.
+
+A root is a Kustomization that no other one's path holds, such as the one that `flux bootstrap` makes. It and all that
+is reached through it are one environment. Roots that stand in the folders of one cluster are one environment together.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests.node import Plain
+from eastgate.reading.repository.contents import Contents, contents_of, in_namespace, patches_of
+from eastgate.reading.repository.declarations import Declaration, entries, indexed, mapping, text_of
+from eastgate.reading.repository.parts import Draft, FolderChanges
+from eastgate.reading.repository.patching import apply
+from eastgate.reading.repository.releases import GROUP as HELM_GROUP
+from eastgate.reading.repository.releases import Find, add_release, data_of
+from eastgate.reading.repository.sources import RepositorySource
+from eastgate.reading.repository.tree import Folder, Tree
+from eastgate.reading.repository.variables import FluxVariables
+
+GROUP: Final = "kustomize.toolkit.fluxcd.io"
+_OPERATOR = "fluxcd.controlplane.io"
+_OVERLAY = ("patches", "patchesStrategicMerge", "patchesJson6902", "components", "images", "namePrefix", "nameSuffix")
+_MOST_FOLLOWED = 5000  # Kustomizations of one environment
+_CLUSTERS = "clusters"
+_DATA = ("ConfigMap", "Secret")
+_OWN_FOLDERS = ("flux-system", "flux", "gotk")
+
+
+@dataclass(slots=True, eq=False)
+class FluxCluster:
+    """A cluster: the folder that names it, the file that declares it, and what it gets."""
+
+    folder: str
+    entry: str
+    draft: Draft
+
+
+def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
+    """Return what each cluster gets that Flux deploys to."""
+    kustomizations = [each for each in tree.declarations if is_flux(each)]
+    if not kustomizations:
+        return []
+    held = _Held(tree, sources, kustomizations)
+    groups: dict[str, list[Declaration]] = {}
+    for root in held.roots():
+        groups.setdefault(_cluster_folder(tree, root), []).append(root)
+    for folder in sorted(groups):
+        above = next((other for other in groups if other != folder and _is_below(folder, other)), None)
+        if above is not None and _cluster_name(tree, folder) is None:
+            groups[above] += groups.pop(folder)
+    known = {folder: _walked(tree, sources, folder, roots, held, finder(tree)).seen for folder, roots in groups.items()}
+    clusters: list[FluxCluster] = []
+    for folder, roots in groups.items():
+        others = {_key(each) for other, seen in known.items() if other != folder for each in seen}
+        others |= {_key(each) for each in tree.declarations if _is_of_other(tree, each, folder)}
+        walk = _walked(tree, sources, folder, roots, held, finder(tree, known[folder], others))
+        clusters.append(FluxCluster(folder, roots[0].path, walk.draft))
+    return clusters
+
+
+def is_flux(declaration: Declaration) -> bool:
+    """Return whether an object is a Flux Kustomization, or the instance of the Flux operator that stands for one."""
+    if not declaration.name:
+        return False
+    if declaration.group == _OPERATOR:
+        return declaration.kind == "FluxInstance" and bool(mapping(declaration.spec.get("sync")))
+    return declaration.group == GROUP and declaration.kind == "Kustomization"
+
+
+def is_release(declaration: Declaration) -> bool:
+    """Return whether an object is a HelmRelease of Flux."""
+    return declaration.group == HELM_GROUP and declaration.kind == "HelmRelease" and bool(declaration.name)
+
+
+class _Held:
+    """Which Kustomizations the paths of others hold."""
+
+    def __init__(self, tree: Tree, sources: RepositorySource, kustomizations: list[Declaration]) -> None:
+        self._kustomizations = kustomizations
+        find = finder(tree)
+        self.holds: dict[tuple[str, int], set[tuple[str, int]]] = {}
+        for each in kustomizations:
+            known = _synchronised(each)
+            folder = sources.flux_folder(known, find) if known.spec.get("path") else None  # or a patch gives it one
+            inner = contents_of(tree, folder).declarations if isinstance(folder, Folder) else []
+            self.holds[_key(each)] = {_key(child) for child in inner if is_flux(child)}
+
+    def roots(self) -> list[Declaration]:
+        """Return those that no other one holds; of a circle, the first."""
+        held = {child for parent, children in self.holds.items() for child in children if child != parent}
+        roots = [each for each in self._kustomizations if _key(each) not in held]
+        reached: set[tuple[str, int]] = set()
+        for root in roots:
+            self._reach(_key(root), reached)
+        for each in self._kustomizations:
+            if _key(each) not in reached:
+                roots.append(each)
+                self._reach(_key(each), reached)
+        return roots
+
+    def _reach(self, key: tuple[str, int], reached: set[tuple[str, int]]) -> None:
+        waiting = [key]
+        while waiting:
+            current = waiting.pop()
+            if current not in reached:
+                reached.add(current)
+                waiting += self.holds.get(current, ())
+
+
+def _key(declaration: Declaration) -> tuple[str, int]:
+    return os.path.realpath(declaration.path), declaration.line
+
+
+def _cluster_folder(tree: Tree, root: Declaration) -> str:
+    """Return the folder that stands for the cluster of a root: `clusters/NAME`, or that of its file."""
+    folder = os.path.dirname(root.path) or os.curdir
+    while os.path.basename(folder) in _OWN_FOLDERS and _is_below(folder, tree.path) and folder != tree.path:
+        folder = os.path.dirname(folder) or os.curdir
+    named = _cluster_name(tree, folder)
+    return named if named is not None else folder
+
+
+def _cluster_name(tree: Tree, folder: str) -> str | None:
+    steps = os.path.relpath(folder, tree.path).split(os.sep)
+    at = next((index for index, step in enumerate(steps[:-1]) if step == _CLUSTERS), None)
+    return None if at is None else os.path.normpath(os.path.join(tree.path, *steps[: at + 2]))
+
+
+def _is_below(folder: str, other: str) -> bool:
+    return not os.path.relpath(folder, other).startswith(os.pardir)
+
+
+def _is_of_other(tree: Tree, declaration: Declaration, folder: str) -> bool:
+    """Return whether a declaration stands in the folder of another cluster."""
+    named = _cluster_name(tree, os.path.dirname(declaration.path) or os.curdir)
+    return named is not None and named != folder
+
+
+def _walked(
+    tree: Tree, sources: RepositorySource, folder: str, roots: list[Declaration], held: _Held, find: Find
+) -> _ClusterWalk:
+    """Follow the roots of a cluster. The first time finds the ConfigMaps that the second time takes variables from."""
+    walk = _ClusterWalk(tree, sources, find)
+    if not any(_key(root) in held.holds[_key(root)] for root in roots):
+        walk.take_folder(folder)
+    for root in roots:
+        walk.follow_root(root, is_own=_key(root) in held.holds[_key(root)])
+    return walk
+
+
+class _ClusterWalk:
+    """Follows the roots of a cluster to all that it gets."""
+
+    def __init__(self, tree: Tree, sources: RepositorySource, find: Find) -> None:
+        self._tree = tree
+        self._sources = sources
+        self._find = find
+        self._followed: set[tuple[str, int, str, str]] = set()
+        self.draft = Draft()
+        self.seen: list[Declaration] = []
+
+    def take_folder(self, path: str) -> None:
+        """Take all of the folder of a cluster whose own Kustomization, that of `flux bootstrap`, is not here."""
+        folder = self._tree.folder(path)
+        if folder is not None and _cluster_name(self._tree, path) is not None:
+            self._take(folder, contents_of(self._tree, folder), FolderChanges())
+
+    def follow_root(self, root: Declaration, *, is_own: bool) -> None:
+        """Follow a root, and what stands beside it unless its own path holds it."""
+        if not is_own and os.path.realpath(root.path) not in self.draft.files:
+            folder = self._tree.folder(os.path.dirname(root.path) or os.curdir)
+            holder = _kustomization_of(folder, root) if folder is not None else None
+            if holder is not None:
+                self._take(holder, contents_of(self._tree, holder), FolderChanges())
+            elif folder is not None:
+                contents = contents_of(self._tree, folder, recurse=False) if folder.kustomization is None else None
+                if contents is not None:
+                    self._take(folder, contents, FolderChanges())
+                else:
+                    self.draft.files.add(os.path.realpath(root.path))
+        self._follow(root)
+
+    def _take(self, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
+        self.draft.add_contents(folder, contents, changes)
+        for declaration in self._changed(contents.declarations, folder.path, changes):
+            self.seen.append(declaration)
+            if is_flux(declaration):
+                self._follow(declaration)
+            elif is_release(declaration):
+                add_release(self._tree, declaration, self._find, self.draft)
+
+    def _changed(self, found: Iterable[Declaration], folder: str, changes: FolderChanges) -> list[Declaration]:
+        """Return the declarations of a folder as Flux changes them."""
+        declarations = list(found)
+        for patch in patches_of(self._tree, folder, dict(changes.overlay)):
+            declarations = apply(patch, declarations)
+        if changes.namespace:
+            declarations = in_namespace(declarations, changes.namespace)
+        fill = changes.variables.fill
+        return [each.with_data(mapping(fill(each.data))) for each in declarations]
+
+    def _follow(self, kustomization: Declaration) -> None:
+        key = (*_key(kustomization), kustomization.namespace, kustomization.name)
+        if key in self._followed or len(self._followed) > _MOST_FOLLOWED:
+            return
+        self._followed.add(key)
+        kustomization = _synchronised(kustomization)
+        found = self._sources.flux_folder(kustomization, self._find)
+        if not isinstance(found, Folder):
+            self.draft.leave_out(kustomization.title, kustomization.where, found[1])
+            return
+        changes = FolderChanges(
+            text_of(kustomization.spec.get("targetNamespace")) or None,
+            overlay_of(kustomization.spec),
+            variables_of(kustomization, self._find),
+        )
+        if "${" in (changes.namespace or ""):
+            why = "its targetNamespace has a variable whose value is not known"
+            self.draft.leave_out(kustomization.title, kustomization.where, why)
+            return
+        self._take(found, contents_of(self._tree, found), changes)
+        self._take_components(found, kustomization)
+
+    def _take_components(self, folder: Folder, kustomization: Declaration) -> None:
+        """Note the components of a Kustomization as used: they are a part of its build."""
+        for entry in entries(kustomization.spec.get("components")):
+            component = self._tree.folder(os.path.join(folder.path, entry)) if isinstance(entry, str) else None
+            if component is not None and component.kustomization is not None:
+                contents = contents_of(self._tree, component)
+                self.draft.files |= contents.files
+                self.draft.folders |= contents.folders
+
+
+def _kustomization_of(folder: Folder, declaration: Declaration) -> Folder | None:
+    """Return the kustomization of a folder, or the nearest above, that takes in the file of a declaration."""
+    real = os.path.realpath(declaration.path)
+    for each in (folder, *folder.above()):
+        if each.kustomization is not None and not each.kustomization.is_component:
+            names = (os.path.realpath(name) for name in each.kustomization.names())
+            if real in names:
+                return each
+    return None
+
+
+def _synchronised(declaration: Declaration) -> Declaration:
+    """Return the Kustomization that the operator makes for an instance; any other as it is."""
+    if declaration.kind != "FluxInstance":
+        return declaration
+    sync = mapping(declaration.spec.get("sync"))
+    reference: dict[str, Plain] = {"kind": sync.get("kind"), "name": sync.get("name") or "flux-system"}
+    spec: dict[str, Plain] = {"path": sync.get("path"), "sourceRef": reference}
+    return declaration.with_data({**declaration.data, "spec": spec})
+
+
+def overlay_of(spec: dict[str, Plain]) -> dict[str, Plain]:
+    """Return the fields of a Flux Kustomization that are those of a kustomization, too."""
+    overlay = {key: spec[key] for key in _OVERLAY if spec.get(key)}
+    common = mapping(spec.get("commonMetadata"))
+    if mapping(common.get("labels")):
+        overlay["labels"] = [{"pairs": common["labels"]}]
+    if mapping(common.get("annotations")):
+        overlay["commonAnnotations"] = common["annotations"]
+    return overlay
+
+
+def variables_of(kustomization: Declaration, find: Find) -> FluxVariables:
+    """Return the variables of a Flux Kustomization: those of ConfigMaps and Secrets in their order, then its own."""
+    build = kustomization.spec.get("postBuild")
+    if not isinstance(build, dict):
+        return FluxVariables({})
+    values: dict[str, str] = {}
+    hidden: set[str] = set()
+    is_complete = True
+    for entry in entries(build.get("substituteFrom")):
+        reference = mapping(entry)
+        source = find(text_of(reference.get("kind")), kustomization.namespace, text_of(reference.get("name")))
+        if source is None:
+            is_complete = False
+            continue
+        for name, value in data_of(source).items():
+            if value is None:
+                hidden.add(name)
+                values.pop(name, None)
+            else:
+                values[name] = value.replace("\n", "")
+                hidden.discard(name)
+    for name, given in mapping(build.get("substitute")).items():
+        if isinstance(given, str | int | float):
+            text = str(given).lower() if isinstance(given, bool) else str(given)
+            values[name] = text.replace("\n", "")
+            hidden.discard(name)
+    return FluxVariables(values, tuple(sorted(hidden)) if is_complete else None, True)
+
+
+def finder(tree: Tree, near: Iterable[Declaration] = (), elsewhere: Collection[tuple[str, int]] = ()) -> Find:
+    """Return what finds a declaration: among those of an environment, or else the only one of the repository.
+
+    What other clusters have is `elsewhere`: a ConfigMap of one says nothing of what another one has.
+    """
+    indices = (indexed(near), tree.index)
+
+    def find(kind: str, namespace: str, name: str) -> Declaration | None:
+        for index in indices:
+            several = index.get((kind, name), [])
+            if kind in _DATA and index is not indices[0]:
+                several = [each for each in several if _key(each) not in elsewhere]
+            same = [each for each in several if each.namespace == namespace]
+            chosen = same or [each for each in several if not each.namespace or not namespace]
+            if not chosen and (kind not in _DATA or index is indices[0]):
+                chosen = several
+            if chosen and (index is indices[0] or all(each.data == chosen[0].data for each in chosen)):
+                return chosen[-1]
+        return None
+
+    return find

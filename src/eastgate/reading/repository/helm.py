@@ -1,0 +1,237 @@
+"""Renders Helm charts: the templates of a release become manifests.
+
+Tests and other hooks are no part of a release, and a library chart has nothing to install. Dependencies are not
+fetched: one that is neither in `charts/` nor a folder beside the chart is taken out of a copy of the chart and named,
+unless the values turn it off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.node import Plain
+from eastgate.reading.manifests.rendering import ProgramOutput
+from eastgate.reading.manifests.yaml.parser import chunks
+from eastgate.reading.repository.closure import BuildFiles, TooMuchError
+from eastgate.reading.repository.dependencies import Dependencies, mapping_of
+from eastgate.reading.repository.duplicates import last_key_wins
+from eastgate.reading.repository.model import ChartRender, RepositoryOptions
+from eastgate.reading.repository.origins import BuiltDocument, BuiltText, WrittenFile
+from eastgate.reading.repository.running import Built, Workshop, in_copy
+
+CHART = "Chart.yaml"
+NO_HELM = "there is no helm program; give one with --helm PATH"
+
+_SOURCE = regex(r"(?m)^# Source: (.+)$")
+_ASKS = regex(rb'APIVersions\.Has\s+\(?\s*"([\w./-]+)"')
+_MOST_ASKED = 50
+_TEMPLATES = "templates"
+_TEST_HOOK = regex(rb"""helm\.sh/hook["']?:\s*["']?test""")
+_VALUES = ".eastgate-values"
+_FLAGS = ("--skip-tests", "--no-hooks", "--include-crds")
+_FOLDERS = {
+    name: name.lower()
+    for name in (
+        "HELM_CACHE_HOME",
+        "HELM_CONFIG_HOME",
+        "HELM_DATA_HOME",
+        "HELM_PLUGINS",
+        "HELM_REGISTRY_CONFIG",
+        "HELM_REPOSITORY_CACHE",
+        "HELM_REPOSITORY_CONFIG",
+    )
+}
+
+
+def build_chart(part: ChartRender, workshop: Workshop, options: RepositoryOptions) -> Built:
+    """Build a part of an environment."""
+    built = Built()
+    release = Release(part, workshop, built, options)
+    try:
+        text = release.text()
+    except TooMuchError:
+        release.leave_out("it has more files than any chart needs")
+        text = None
+    if text is not None:
+        built.text = text
+    return built
+
+
+def files_of_chart(part: ChartRender, workshop: Workshop, options: RepositoryOptions) -> list[str]:
+    """Return the files that a chart is rendered from."""
+    return Release(part, workshop, Built(), options).files()
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """A document of a release: its text, and the name that helm has for its template."""
+
+    text: str
+    source: str
+
+
+class Release:
+    """A chart with its values."""
+
+    def __init__(self, part: ChartRender, workshop: Workshop, built: Built, options: RepositoryOptions) -> None:
+        self._part = part
+        self._workshop = workshop
+        self._built = built
+        self._options = options
+        self._root = os.path.realpath(part.folder)
+        self._closure = BuildFiles(workshop.bounds, workshop.files)
+        self._dependencies = Dependencies(self._closure, built)
+        self._where = os.path.join(part.folder, CHART)
+
+    def leave_out(self, why: str) -> None:
+        """Leave the whole chart out."""
+        self._built.leave_out(f"chart `{printable(self._part.folder)}`", self._where, why)
+
+    def files(self) -> list[str]:
+        """Return the files that it is rendered from."""
+        with contextlib.suppress(TooMuchError):
+            self._collect()
+        return [file.name for file in self._closure.all_files().values()]
+
+    def text(self) -> BuiltText | None:
+        """Return the manifests of the release; None, and what is left out, if there are none."""
+        documents = self.documents()
+        if documents is None:
+            return None
+        counts: dict[str, int] = {}
+        places: list[BuiltDocument] = []
+        line = 1
+        for document in documents:
+            index = counts.get(document.source, 0)
+            counts[document.source] = index + 1
+            name, file = self.written(document.source)
+            is_template = _TEMPLATES in document.source.split("/")
+            places.append(BuiltDocument(line, name, file, is_template=is_template, index=index))
+            line += len(document.text.splitlines())
+        name = f"<helm template {self._part.folder}>"
+        return BuiltText(name, "".join(document.text for document in documents), places)
+
+    def documents(self) -> list[_Rendered] | None:
+        """Return the documents of the release."""
+        if not self._collect():
+            return None
+        if self._dependencies.is_library:
+            return None
+        if self._workshop.helm is None:
+            self.leave_out(NO_HELM)
+            return list(self._definitions())
+        output = self._run(self._workshop.helm)
+        if output.problem is not None:
+            self.leave_out(f"`helm template {printable(self._part.folder)}` {output.problem}")
+            return None
+        return list(_split(output.content.decode("utf-8", "replace")))
+
+    def written(self, source: str) -> tuple[str, WrittenFile | None]:
+        """Return the name of a template as users know it, and its file if it is one."""
+        inner = source.partition("/")[2]
+        real = self._dependencies.real_path(self._root, inner)
+        file = self._closure.at(real) if real is not None else None
+        return file.name if file is not None else os.path.join(self._part.folder, inner), file
+
+    def _collect(self) -> bool:
+        if not self._closure.holds(self._root):
+            self.leave_out("it leads out of what is read; read it all the same with --follow")
+            return False
+        if not os.path.isfile(os.path.join(self._root, CHART)):
+            self.leave_out("there is no chart in it")
+            return False
+        self._closure.folders.add(self._root)
+        outside = self._closure.add_folder(self._root, self._part.folder)
+        for path in outside:
+            self._built.leave_out(f"`{printable(path)}`", path, "it leads out of what is read")
+        self._dependencies.settle(self._root, list(self._values()))
+        for path, file in self._closure.files.items():
+            if _is_beside(path, file.content):
+                self._closure.replaced[path] = b""
+        return True
+
+    def _values(self) -> Iterator[Mapping[str, Plain]]:
+        """Put the values into the copy, in order of precedence; yield them."""
+        default = self._closure.at(os.path.join(self._root, "values.yaml"))
+        yield mapping_of(default)
+        last = self._options.helm_values
+        order: list[str | Mapping[str, Plain]] = [*self._part.value_files, *self._part.values, *last]
+        for number, given in enumerate(order):
+            if isinstance(given, str):
+                file = self._file(given, is_given=number >= len(order) - len(last))
+                if file is None:
+                    continue
+                content = file.content
+                yield mapping_of(file)
+            else:
+                content = json.dumps(given).encode()
+                yield given
+            self._closure.replaced[os.path.join(self._root, f"{_VALUES}-{number}.yaml")] = content
+
+    def _file(self, path: str, *, is_given: bool) -> WrittenFile | None:
+        """Return a file with values. One that a user names may be anywhere."""
+        files = self._workshop.files
+        file = files.get(os.path.realpath(path), path) if is_given else self._closure.add_file(path, path)
+        if file is None:
+            chart = printable(self._part.folder)
+            why = "there is no such file" if not os.path.lexists(path) else "it cannot be read, or leads out"
+            self._built.leave_out(f"values `{printable(path)}` of chart `{chart}`", self._where, why)
+        return file
+
+    def _run(self, helm: str) -> ProgramOutput:
+        closure, namespace = self._closure, self._part.namespace or "default"
+        values = sorted(path for path in closure.replaced if os.path.basename(path).startswith(_VALUES))
+        values.sort(key=lambda path: int(path.rpartition("-")[2].removesuffix(".yaml")))
+        words = [self._part.release, in_copy(self._root, closure), f"--namespace={namespace}", *_FLAGS]
+        for path in values:
+            words += ["--values", in_copy(path, closure)]
+        words += [f"--api-versions={version}" for version in self._asked()]
+        return self._workshop.output(closure, [helm, "template"], words, _FOLDERS)
+
+    def _asked(self) -> list[str]:
+        """Return the APIs of extensions that templates ask for.
+
+        They count as installed: otherwise a policy that is only rendered for them would be missing without a word.
+        """
+        files = self._closure.all_files().items()
+        texts = (file.content for path, file in files if path.endswith((".yaml", ".yml", ".tpl")))
+        found = {match.decode() for text in texts for match in _ASKS.findall(text)}
+        return sorted(version for version in found if _is_extension(version.partition("/")[0]))[:_MOST_ASKED]
+
+    def _definitions(self) -> Iterator[_Rendered]:
+        """Yield what is in `crds/`, which are plain manifests."""
+        for path, file in sorted(self._closure.all_files().items()):
+            inner = os.path.relpath(path, self._root)
+            if inner.startswith(f"crds{os.sep}") and inner.endswith((".yaml", ".yml")):
+                yield _Rendered(f"---\n{file.content.decode('utf-8', 'replace').rstrip()}\n", f"chart/{inner}")
+
+
+def _is_extension(group: str) -> bool:
+    """Return whether an API group is none of those that Kubernetes itself has."""
+    return "." in group and (not group.endswith(".k8s.io") or group.startswith(("gateway.", "policy.networking.")))
+
+
+def _is_beside(path: str, content: bytes) -> bool:
+    """Return whether a template makes no object of a release, and may only fail: notes for people, and tests."""
+    folder, name = os.path.split(path)
+    if os.path.basename(folder) == _TEMPLATES:
+        return name == "NOTES.txt"
+    return folder.endswith(os.path.join(_TEMPLATES, "tests")) and _TEST_HOOK.search(content) is not None
+
+
+def _split(text: str) -> Iterator[_Rendered]:
+    """Yield the documents of a release. What has no content but comments is none."""
+    source = ""
+    for start, end in chunks(text):
+        chunk = text[start:end]
+        found = _SOURCE.search(chunk)
+        source = found[1].strip() if found is not None else source
+        if any(line.strip() and not line.startswith(("#", "---")) for line in chunk.splitlines()):
+            body = chunk if chunk.endswith("\n") else f"{chunk}\n"
+            yield _Rendered(last_key_wins(body if body.startswith("---") else f"---\n{body}"), source)

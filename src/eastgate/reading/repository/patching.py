@@ -1,0 +1,150 @@
+"""Patches of objects that are read but not built: merges, and JSON patches of RFC 6902."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.node import Plain
+from eastgate.reading.repository.declarations import Declaration, mapping, text_of
+
+_SELECTOR = regex(r"\s*([\w./-]+)\s*(==|=|!=)\s*([\w./-]*)\s*")
+_EXISTS = regex(r"\s*(!?)\s*([\w./-]+)\s*")
+_MOST_TARGET = 200  # letters of a pattern for names
+
+
+class _NoSuchPlaceError(Exception):
+    pass
+
+
+@dataclass(slots=True)
+class Patch:
+    """A patch: a part of an object, or a list of operations; and the target, if it is given apart."""
+
+    value: Plain
+    target: Mapping[str, Plain] | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the patch cannot be read."""
+        return self.value is None or (isinstance(self.value, list) and self.target is None)
+
+    def aims_at(self, declaration: Declaration) -> bool:
+        """Return whether an object is to be patched."""
+        if self.target is None:
+            own = mapping(self.value)
+            return (text_of(own.get("kind")), text_of(mapping(own.get("metadata")).get("name"))) == (
+                declaration.kind,
+                declaration.name,
+            )
+        wanted = (("kind", declaration.kind), ("name", declaration.name), ("group", declaration.group))
+        metadata = mapping(declaration.data.get("metadata"))
+        return (
+            all(_fits(self.target.get(key), value) for key, value in wanted)
+            and _selects(text_of(self.target.get("labelSelector")), mapping(metadata.get("labels")))
+            and _selects(text_of(self.target.get("annotationSelector")), mapping(metadata.get("annotations")))
+        )
+
+
+def _fits(pattern: Plain, value: str) -> bool:
+    if not isinstance(pattern, str) or not pattern:
+        return True
+    if pattern.isalnum() or len(pattern) > _MOST_TARGET:
+        return pattern == value
+    import re2  # Kustomize's expressions are Go's
+
+    try:
+        return re2.fullmatch(pattern, value) is not None
+    except re2.error:
+        return False
+
+
+def _selects(selector: str, labels: Mapping[str, Plain]) -> bool:
+    """Return whether labels match. A selector that is too hard matches: the patch is better applied than lost."""
+    for term in selector.split(",") if selector else ():
+        equality, presence = _SELECTOR.fullmatch(term), _EXISTS.fullmatch(term)
+        if equality is not None:
+            if (labels.get(equality[1]) == equality[3]) is (equality[2] == "!="):
+                return False
+        elif presence is not None and (presence[2] in labels) is bool(presence[1]):
+            return False
+    return True
+
+
+def apply(patch: Patch, declarations: Iterable[Declaration]) -> list[Declaration]:
+    """Return declarations, patched where the patch aims at them."""
+    result = []
+    for declaration in declarations:
+        if not patch.is_lost and patch.aims_at(declaration):
+            changed = patched(declaration.data, patch.value)
+            if changed.get("$patch") == "delete":
+                continue
+            result.append(declaration.with_data(changed))
+        else:
+            result.append(declaration)
+    return result
+
+
+def patched(data: dict[str, Plain], patch: Plain) -> dict[str, Plain]:
+    """Return an object with a patch; its name stays, and operations that do not fit are left out."""
+    if isinstance(patch, list):
+        return _operated(data, patch)
+    changed = mapping(merged(data, patch))
+    kept: dict[str, Plain] = {key: data[key] for key in ("apiVersion", "kind") if key in data}
+    metadata, before = mapping(changed.get("metadata")), mapping(data.get("metadata"))
+    names: dict[str, Plain] = {key: before[key] for key in ("name", "namespace") if key in before}
+    return {**changed, **kept, "metadata": {**metadata, **names}}
+
+
+def merged(value: Plain, patch: Plain) -> Plain:
+    """Return a value with another one merged into it: mappings by key, where null removes; all else is replaced."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(value) if isinstance(value, dict) else {}
+    for key, new in patch.items():
+        if new is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), new)
+    return result
+
+
+def _operated(data: dict[str, Plain], operations: Iterable[Plain]) -> dict[str, Plain]:
+    result: dict[str, Plain] = data
+    for operation in operations:
+        fields = mapping(operation)
+        path = text_of(fields.get("path"))
+        if fields.get("op") in _OPERATIONS and path.startswith("/"):
+            steps = [step.replace("~1", "/").replace("~0", "~") for step in path[1:].split("/")]
+            try:
+                result = mapping(_changed(result, steps, str(fields["op"]), fields.get("value")))
+            except _NoSuchPlaceError:
+                continue
+    return result
+
+
+_OPERATIONS: Final = ("add", "replace", "remove")
+
+
+def _changed(value: Plain, steps: list[str], operation: str, new: Plain) -> Plain:
+    """Return a value with one operation at a path."""
+    step, *further = steps
+    if isinstance(value, dict):
+        if step not in value and (further or operation == "remove"):
+            raise _NoSuchPlaceError
+        rest = {key: item for key, item in value.items() if key != step}
+        if not further and operation == "remove":
+            return rest
+        return {**rest, step: _changed(value[step], further, operation, new) if further else new}
+    if not isinstance(value, list):
+        raise _NoSuchPlaceError
+    index = len(value) if step == "-" else int(step) if step.isdecimal() and len(step) < 9 else -1
+    if not 0 <= index <= len(value) or (index == len(value) and (further or operation != "add")):
+        raise _NoSuchPlaceError
+    if further:
+        return [*value[:index], _changed(value[index], further, operation, new), *value[index + 1 :]]
+    if operation == "add":
+        return [*value[:index], new, *value[index:]]
+    return [*value[:index], *([new] if operation == "replace" else []), *value[index + 1 :]]

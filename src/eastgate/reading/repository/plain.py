@@ -1,0 +1,178 @@
+"""Environments of plain manifests: what is left of a repository when every tool has taken its own.
+
+All that is left is one environment, as a folder of manifests has always been. Only folders that define the same object
+differently, as variants and places to deploy to do, are environments of their own; what none of them repeats belongs
+to each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from hashlib import blake2b
+from typing import Final, TypeAlias
+
+from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.yaml.parser import chunks
+from eastgate.reading.repository.declarations import ManifestFile
+from eastgate.reading.repository.flux import is_release
+from eastgate.reading.repository.tree import Folder, Tree
+
+_TOP = regex(r"(?m)^(apiVersion|kind):[ ]*[\"']?([^\s\"'#]+)")
+_BLOCK = regex(r"(?m)^metadata:[ \t]*(?:#.*)?\r?\n((?:[ \t]+.*\n|[ \t]*\r?\n|#.*\n)*)")
+_FIELD = regex(r"(?m)^([ ]+)(name|namespace):[ ]*[\"']?([^\s\"'#]+)")
+_MOST_BYTES = 1 << 24
+_MOST_PLACES: Final = 12
+"""Folders that define the same differently, beyond which they are tests or examples, and have nothing in common."""
+_NO_RIVALS: Final = frozenset(
+    {
+        "Certificate",
+        "ClusterIssuer",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ConfigMap",
+        "CustomResourceDefinition",
+        "HorizontalPodAutoscaler",
+        "Issuer",
+        "Namespace",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "Role",
+        "RoleBinding",
+        "Secret",
+        "ServiceAccount",
+        "StorageClass",
+    }
+)
+"""Kinds of which folders for one place have different copies, too, and which decide nothing."""
+
+Alike: TypeAlias = Callable[[str, str], bool]
+"""Whether two texts, each of one object, say the same."""
+
+_Object = tuple[str, str, str]
+
+
+def same_text(first: str, second: str) -> bool:  # noqa: ARG001 - the signature of `Alike`
+    """Return False: these are texts that differ."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _ObjectText:
+    """What is written about an object, and a digest of it without comments and empty lines."""
+
+    digest: bytes
+    text: str
+
+    def clashes(self, other: _ObjectText, alike: Alike) -> bool:
+        return self.digest != other.digest and not alike(self.text, other.text)
+
+
+@dataclass(slots=True, eq=False)
+class PlainFolder:
+    """Manifests that belong together: the folder that names them, and the files."""
+
+    folder: str
+    files: list[ManifestFile]
+    objects: dict[_Object, _ObjectText] | None = None
+    """What the files write about each object; read when folders are compared."""
+
+    def clashes(self, other: PlainFolder, alike: Alike) -> bool:
+        """Return whether both define some object, and differently."""
+        mine, its = self.defined(), other.defined()
+        small, large = (mine, its) if len(mine) < len(its) else (its, mine)
+        return any(identity in large and large[identity].clashes(one, alike) for identity, one in small.items())
+
+    def defined(self) -> dict[_Object, _ObjectText]:
+        """Return what is written about each object."""
+        if self.objects is None:
+            self.objects = {identity: written for file in self.files for identity, written in _objects(file.path)}
+        return self.objects
+
+
+def plain_folders(tree: Tree, used_files: Collection[str], alike: Alike = same_text) -> list[PlainFolder]:
+    """Return the environments of the manifests that nothing else uses."""
+    groups = _groups(tree.root, used_files, alike)
+    deploying = [group for group in groups if any(map(_deploys, group.files))]
+    if len(groups) <= 1 or not deploying:
+        return deploying
+    rivals = [
+        group for group in deploying if any(group.clashes(other, alike) for other in deploying if other is not group)
+    ]
+    others = [group for group in groups if group not in rivals]
+    if len(rivals) > _MOST_PLACES:
+        return [*rivals, *([_joined(_common(others), others)] if others else [])]
+    return [_joined(rival.folder, [*others, rival]) for rival in rivals] or [_joined(_common(others), others)]
+
+
+def _deploys(file: ManifestFile) -> bool:
+    return file.has_objects or any(map(is_release, file.declarations)) or bool(file.broken)
+
+
+def _groups(folder: Folder, used_files: Collection[str], alike: Alike) -> list[PlainFolder]:
+    """Return what is left in a folder and below it: one group, unless some of it clashes."""
+    if not _may_hold(folder):
+        return []
+    own = [file for file in folder.files if file.may_have_objects or _deploys(file)]
+    left = [file for file in own if file.real not in used_files]
+    groups = [PlainFolder(folder.path, left)] if left else []
+    groups += [group for inner in folder.folders for group in _groups(inner, used_files, alike)]
+    if len(groups) <= 1 or _any_clash(groups, alike):
+        return groups
+    return [_joined(folder.path if left else _common(groups), groups)]
+
+
+def _any_clash(groups: list[PlainFolder], alike: Alike) -> bool:
+    seen: dict[_Object, _ObjectText] = {}
+    for group in groups:
+        for identity, written in group.defined().items():
+            if seen.setdefault(identity, written).clashes(written, alike):
+                return True
+    return False
+
+
+def _joined(folder: str, groups: list[PlainFolder]) -> PlainFolder:
+    """Return one group of several."""
+    objects = {identity: written for group in groups for identity, written in (group.objects or {}).items()}
+    whole = all(group.objects is not None for group in groups)
+    return PlainFolder(folder, [file for group in groups for file in group.files], objects if whole else None)
+
+
+def _common(groups: list[PlainFolder]) -> str:
+    """Return the folder that several groups are in."""
+    folders = [group.folder for group in groups]
+    return os.curdir if os.curdir in folders else os.path.commonpath(folders) or os.curdir
+
+
+def _may_hold(folder: Folder) -> bool:
+    """Return whether there may be plain manifests in a folder or below it: what a tool has made its own has none."""
+    if folder.kustomization is not None or folder.is_templates:
+        return False
+    return folder.chart is None or folder.parent is None
+
+
+def _objects(path: str) -> Iterator[tuple[_Object, _ObjectText]]:
+    """Yield what the documents of a file define, as far as their text tells."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read(_MOST_BYTES)
+    except OSError:
+        return
+    for start, end in chunks(text):
+        chunk = text[start:end]
+        head = dict(_TOP.findall(chunk))
+        block = _BLOCK.search(chunk if chunk.endswith("\n") else chunk + "\n")
+        if block is None or head.get("kind", "Namespace") in _NO_RIVALS:
+            continue
+        fields: dict[str, tuple[int, str]] = {}
+        for indent, key, value in _FIELD.findall(block[1]):
+            if key not in fields or len(indent) < fields[key][0]:
+                fields[key] = (len(indent), value)
+        if "name" in fields:
+            namespace = fields["namespace"][1] if "namespace" in fields else ""
+            lines = "\n".join(line.rstrip() for line in chunk.splitlines() if line.strip(" -") and line[:1] != "#")
+            digest = blake2b(lines.encode(), digest_size=16).digest()
+            yield (head["kind"], namespace, fields["name"][1]), _ObjectText(digest, chunk)

@@ -1,0 +1,106 @@
+"""Runs builds in copies of the files that they read, unless the cache has what comes out of these."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+from eastgate.basics.records import dataclass
+from eastgate.reading.manifests.files import Bounds, around
+from eastgate.reading.manifests.rendering import ProgramOutput, Renderer, run
+from eastgate.reading.repository.cache import BuildCache, key_of
+from eastgate.reading.repository.closure import BuildFiles, FileCache
+from eastgate.reading.repository.model import LeftOut
+from eastgate.reading.repository.origins import BuiltText
+
+_COPY = "files"
+
+
+@dataclass(slots=True)
+class Built:
+    """What a part of an environment is when built. Without a text, nothing of it is.
+
+    `unused` is the number of objects that nothing takes, for which it was not built.
+    """
+
+    text: BuiltText | None = None
+    unused: int = 0
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def leave_out(self, what: str, where: str, why: str, *, can_decide: bool = True) -> None:
+        """Add something that is left out."""
+        self.left_out.append(LeftOut(what, where, why, can_decide))
+
+
+class Workshop:
+    """What the builds of one run share: programs, unless none is to run, the cache, the files that they read."""
+
+    def __init__(
+        self, bounds: tuple[Bounds, ...], files: FileCache, helm: str | None = None, *, programs: bool = True
+    ) -> None:
+        self.bounds = bounds
+        self.files = files
+        self.cache = BuildCache.of_user() if programs else BuildCache(None)
+        renderer = Renderer()
+        self.kustomize = renderer.command if programs and renderer.is_there else None
+        self.helm = shutil.which(helm or "helm") if programs else None
+
+    def output(
+        self,
+        closure: BuildFiles,
+        command: Sequence[str],
+        arguments: Sequence[str],
+        variables: Mapping[str, str] | None = None,
+    ) -> ProgramOutput:
+        """Run a program on a copy of a closure. Of its arguments, those that begin with `//` are paths in the copy."""
+        key = key_of([_identity(command[0]), *_encoded([*command[1:], *arguments]), b"", *closure.key()])
+        cached = self.cache.get(key)
+        if cached is not None:
+            return _unpacked(cached)
+        with tempfile.TemporaryDirectory(prefix="eastgate-") as folder:
+            copy = os.path.join(os.path.realpath(folder), _COPY)
+            closure.copy(copy)
+            given = [os.path.join(copy, word[2:]) if word.startswith("//") else word for word in arguments]
+            output = run([*command, *given], variables)
+        if output.problem is not None:
+            problem = output.problem.replace(f"{copy}{os.sep}", "").replace(copy, ".").replace(folder, "..")
+            output = ProgramOutput(output.content, problem, output.is_final)
+        if output.is_final:
+            self.cache.put(key, _packed(output))
+        return output
+
+
+def bounds_of(root: str, bounds: Bounds) -> tuple[Bounds, ...]:
+    """Return the bounds of what an environment of a folder is built from: those of reading, and its repository."""
+    return (bounds,) if bounds.folders is None else (bounds, around(os.path.join(root, "environment")))
+
+
+def in_copy(path: str, closure: BuildFiles) -> str:
+    """Return the argument that stands for a path of a closure."""
+    return "//" + os.path.relpath(path, closure.root())
+
+
+def _identity(program: str) -> bytes:
+    """Return what tells a version of a program from others."""
+    try:
+        status = os.stat(program)
+    except OSError:
+        return os.fsencode(program)
+    return os.fsencode(f"{program} {status.st_size} {status.st_mtime_ns} {status.st_ino}")
+
+
+def _encoded(words: Sequence[str]) -> list[bytes]:
+    return [os.fsencode(word) for word in words]
+
+
+def _packed(output: ProgramOutput) -> bytes:
+    return json.dumps(output.problem).encode() + b"\n" + output.content
+
+
+def _unpacked(entry: bytes) -> ProgramOutput:
+    head, _, content = entry.partition(b"\n")
+    return ProgramOutput(content, json.loads(head))

@@ -1,0 +1,120 @@
+"""Which repository a source is, and which folder of it a path means.
+
+Nothing is fetched. A source is this repository if its address ends in the name of this repository: a fork, a mirror or
+another protocol change all but the last part of an address.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from itertools import takewhile
+
+from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.node import Plain
+from eastgate.reading.repository.declarations import Declaration, entries, mapping, text_of
+from eastgate.reading.repository.parts import inside, leads_out
+from eastgate.reading.repository.releases import Find
+from eastgate.reading.repository.tree import Folder, Tree
+
+_URL = regex(r'(?m)^\s*url\s*=\s*"?([^"\s]+)')
+_MOST_CONFIG = 1 << 16
+_OWN = "flux-system"  # the source that `flux bootstrap` makes of the repository that it writes to
+
+
+class RepositorySource:
+    """The repository as a source of deployments."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """Return the names that the repository has: where it was cloned from, and here."""
+        urls = [os.path.realpath(self._tree.base), os.path.realpath(self._tree.path)]
+        try:
+            with open(os.path.join(self._tree.base, ".git", "config"), encoding="utf-8", errors="replace") as file:
+                urls += _URL.findall(file.read(_MOST_CONFIG))
+        except OSError:
+            pass  # a checkout without one, or a worktree
+        return frozenset(map(_name, urls))
+
+    def is_elsewhere(self, url: str, path: str) -> bool:
+        """Return whether a path of a source means another repository.
+
+        Forks and templates keep the addresses that they were copied with. So a path that is in the checkout is meant,
+        and only the path `.`, which all repositories have, needs an address with the name of this one.
+        """
+        return _is_root(path) and bool(url) and _name(url) not in self._names
+
+    def flux_folder(self, kustomization: Declaration, find: Find) -> Folder | tuple[str, str]:
+        """Return the folder of a Flux Kustomization, or the path and why it is not read."""
+        path = text_of(kustomization.spec.get("path")) or "./"
+        reference = mapping(kustomization.spec.get("sourceRef"))
+        kind, name = text_of(reference.get("kind")), text_of(reference.get("name"))
+        if "${" in path:
+            return path, "its path has a variable whose value is not known"
+        if leads_out(path):
+            return path, "its path leads out of the repository"
+        namespace = text_of(reference.get("namespace")) or kustomization.namespace
+        paths, near = [path], "" if kind == "GitRepository" else kustomization.path
+        if kind == "ExternalArtifact":
+            paths = _artifact_paths(name, path, self._generators, kustomization)
+            paths += [path] if not _is_root(path) else []
+        else:
+            source = find(kind, namespace, name)
+            url = text_of(source.spec.get("url")) if source is not None else ""
+            if name != _OWN and self.is_elsewhere(url, path):
+                return path, f"it is in another repository, the {kind} `{name}`"
+        places = [place for each in paths if (place := inside(self._tree, each, near=near)) is not None]
+        folders = (self._tree.folder(place) for place in places)
+        found = next((folder for folder in folders if folder is not None), None)
+        of = f" of the {kind} `{name}`" if name else ""
+        return found if found is not None else (path, f"the folder `{path}`{of} is not in this repository")
+
+    @cached_property
+    def _generators(self) -> list[Declaration]:
+        return [each for each in self._tree.declarations if each.kind == "ArtifactGenerator"]
+
+
+def _is_root(path: str) -> bool:
+    return os.path.normpath(path.strip("/") or os.curdir) == os.curdir
+
+
+def _artifact_paths(name: str, path: str, generators: list[Declaration], user: Declaration) -> list[str]:
+    """Return the folders of the repository that a path of a generated artifact may be copied from.
+
+    Clusters have artifacts of the same names: the generator whose file is nearest comes first.
+    """
+    generators = sorted(generators, key=lambda each: -_shared(each.path, user.path))
+    wanted = os.path.normpath(path.lstrip("/") or os.curdir)
+    found: list[str] = []
+    for generator in generators:
+        for artifact in entries(generator.spec.get("artifacts")):
+            if mapping(artifact).get("name") != name:
+                continue
+            for copy in entries(mapping(artifact).get("copy")):
+                source, target = (_without_alias(mapping(copy).get(key)) for key in ("from", "to"))
+                relative = os.path.relpath(wanted, target) if wanted != target else os.curdir
+                if not relative.startswith(os.pardir):
+                    found.append(os.path.normpath(os.path.join(source, relative)))
+    return found
+
+
+def _shared(path: str, other: str) -> int:
+    """Return how many folders two paths have in common."""
+    pairs = zip(path.split(os.sep), other.split(os.sep), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _without_alias(place: Plain) -> str:
+    """Return the folder of `@alias/folder/**`."""
+    path = text_of(place).partition("/")[2]
+    while path.rpartition("/")[2] in ("*", "**"):
+        path = path.rpartition("/")[0]
+    return os.path.normpath(path or os.curdir)
+
+
+def _name(url: str) -> str:
+    """Return the last part of an address or a path."""
+    return url.rstrip("/").rpartition("/")[2].rpartition(":")[2].removesuffix(".git").lower()

@@ -1,0 +1,351 @@
+"""One walk over a folder: what each folder below it has, as far as environments depend on it.
+
+Only the heads of documents are looked at. What declares a deployment, such as a Flux Kustomization, is read whole when
+it is asked for. The walk stays in its bounds, leaves out what `--exclude` and `.eastgateignore` leave out, and goes
+into no hidden folder. Folders of the same repository that a path leads to are walked on demand.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import field
+from functools import cached_property
+from typing import Final
+
+from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.records import brief, dataclass
+from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.files import SUFFIXES, Bounds, is_readable, report_unreadable, report_way_out
+from eastgate.reading.manifests.inputs import IGNORE_FILE, Exclusion
+from eastgate.reading.manifests.kustomizations import FILES, Kustomization, is_kustomization, kustomization_of
+from eastgate.reading.manifests.node import Plain
+from eastgate.reading.repository.declarations import (
+    Declaration,
+    Index,
+    ManifestFile,
+    declaring,
+    indexed,
+    mapping,
+    parsed,
+)
+
+CHART: Final = "Chart.yaml"
+SKAFFOLD: Final = ("skaffold.yaml", "skaffold.yml")
+_TEMPLATES = ("templates", "charts", "crds")  # folders of a chart that have no files to read as they are
+_MOST_BYTES = 16 * 1024 * 1024  # of a file whose heads are looked at
+_MOST_DEPTH = 64
+_MOST_FILES = 200_000
+
+_MAYBE = regex(rb"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")  # as `may_be_manifest` of heads
+_API_VERSION = regex(rb"""(?m)^[\s\-{,"']*apiVersion["']?\s*:\s*["']?([^\s"',}#]*)""")
+_NAMES = regex(rb"""apiVersion|\\[ux]""")
+_KIND = regex(rb"""\bkind["']?\s*:""")
+_WORKLOADS = regex(
+    rb"""(?m)^[\s\-{,"']*kind["']?\s*:\s*["']?(?:\w*Rollout|\w*Workflow|Sensor|EventSource)\b"""
+)  # Argo's
+_DECLARES = regex(
+    rb"""fluxcd\.(?:io|controlplane\.io)/|argoproj\.io/|fluxcd\.io|kind["']?:\s*["']?(?:ConfigMap|Secret)\b"""
+)
+_OWN_POLICY = regex(rb"ClusterAuthorizationPolicy|\\[ux]")  # all else of its group is for a file, or decides nothing
+# API groups of files that no API server is given. What has only such files deploys nothing by itself.
+_NO_OBJECTS = regex(
+    r"(?:kustomize\.config\.k8s\.io|skaffold|kind\.x-k8s\.io|k3d\.io|zarf\.dev|uds\.dev|backstage\.io|eastgate\.dev"
+    r"|(?:[\w-]+\.)?kubeadm\.k8s\.io|ctlptl\.dev|tilt\.dev|(?:[\w-]+\.)*fluxcd\.(?:controlplane\.)?io)/.*"
+    r"|v\d+alpha\d*|v[2-9]|[\d.]+|uds.*"
+)
+
+
+@dataclass(slots=True, eq=False)
+class Folder:
+    """A folder: its files, the folders in it, and the tools that it has files of."""
+
+    path: str
+    real: str
+    parent: Folder | None = None
+    files: list[ManifestFile] = field(default_factory=list)
+    folders: list[Folder] = field(default_factory=list)
+    kustomization: Kustomization | None = None
+    content: dict[str, Plain] = field(default_factory=dict)
+    """The content of the kustomization."""
+    chart: dict[str, Plain] | None = None
+    """The content of its `Chart.yaml`."""
+    is_templates: bool = False
+    """Whether it is a part of a chart whose files are no manifests."""
+    skaffold: str | None = None
+
+    def __repr__(self) -> str:
+        return brief(self, self.path)
+
+    @property
+    def is_chart(self) -> bool:
+        """Return whether it is a chart that can be installed, and is no part of another one."""
+        return self.chart is not None and self.chart.get("type") != "library" and not self.is_templates
+
+    def walk(self) -> Iterator[Folder]:
+        """Yield the folder and all below it, each before those in it."""
+        yield self
+        for folder in self.folders:
+            yield from folder.walk()
+
+    def above(self) -> Iterator[Folder]:
+        """Yield the folders that it is in, the nearest first."""
+        folder = self.parent
+        while folder is not None:
+            yield folder
+            folder = folder.parent
+
+
+class Tree:
+    """The folders below one folder, and those of its repository that paths lead to."""
+
+    def __init__(self, root: str, bounds: Bounds, reporter: Reporter) -> None:
+        self.path = root
+        self._bounds = bounds
+        self._repository = repository_of(root)
+        self._store = _Walked()
+        above = os.path.relpath(self._repository, _real(root))
+        self.base = os.path.normpath(os.path.join(root, above))
+        """The root of the repository, as seen from where the folder was named."""
+        self.root = _FolderWalk(self._store, bounds, reporter).start(root)
+
+    def folder(self, path: str) -> Folder | None:
+        """Return the folder at a path, by any name; None if there is none that may be read."""
+        named = self._store.names.get(os.path.normpath(path))
+        if named is not None:
+            return named if isinstance(named, Folder) else None
+        real = _real(path)
+        if real not in self._store.folders and self.may_read(path) and os.path.isdir(path):
+            bounds = Bounds((self._repository,), self._bounds.exclude)
+            _FolderWalk(self._store, bounds, Reporter()).start(os.path.normpath(path))
+        return self._store.folders.get(real)
+
+    def file(self, path: str) -> ManifestFile | None:
+        """Return the file at a path, by any name; None if there is none that may be read."""
+        named = self._store.names.get(os.path.normpath(path))
+        if named is not None:
+            return named if isinstance(named, ManifestFile) else None
+        real = _real(path)
+        if real not in self._store.files:
+            if not self.may_read(path) or not os.path.isfile(path):
+                return None
+            self._store.files[real] = _file(os.path.normpath(path), real)
+        return self._store.files[real]
+
+    def may_read(self, path: str) -> bool:
+        """Return whether a path that a file names is in what is read, or in the repository that it is a part of."""
+        return "\0" not in path and (self._bounds.hold(path) or Bounds((self._repository,)).hold(path))
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file that another one names; None if it cannot or must not be read."""
+        content = _content(path) if self.may_read(path) else None
+        return None if content is None else _decoded(content)
+
+    def values(self, path: str) -> list[Plain]:
+        """Return the content of a file that another one names; nothing if it cannot or must not be read."""
+        text = self.text(path)
+        return [] if text is None else parsed(path, text)
+
+    @cached_property
+    def declarations(self) -> list[Declaration]:
+        """Return everything below the folder that declares something. A patch of it declares nothing."""
+        patches = {os.path.normpath(path) for folder in self.root.walk() for path in _patches(folder)}
+        files = (file for folder in self.root.walk() for file in folder.files)
+        return [each for file in files if file.path not in patches for each in file.declarations]
+
+    @cached_property
+    def index(self) -> Index:
+        """Return the same by kind and name."""
+        return indexed(self.declarations)
+
+
+@dataclass(slots=True, eq=False)
+class _Walked:
+    """What has been walked, by real path."""
+
+    folders: dict[str, Folder] = field(default_factory=dict)
+    files: dict[str, ManifestFile] = field(default_factory=dict)
+    names: dict[str, Folder | ManifestFile] = field(default_factory=dict)
+    """The same by the paths of the walk, which need no look at the file system."""
+
+
+class _FolderWalk:
+    """A walk from one folder. Links to folders come last, so that what has a place of its own is found there."""
+
+    def __init__(self, store: _Walked, bounds: Bounds, reporter: Reporter) -> None:
+        self._store = store
+        self._bounds = bounds
+        self._reporter = reporter
+        self._links: list[tuple[str, str, Folder, Exclusion, int]] = []
+
+    def start(self, path: str) -> Folder:
+        """Walk a folder."""
+        exclusion = Exclusion().below(path, self._bounds.exclude, "--exclude", self._reporter)
+        folder = self._walk(path, _real(path), None, exclusion)
+        while self._links:
+            self._add_folder(*self._links.pop(0))
+        return folder
+
+    def _walk(self, path: str, real: str, parent: Folder | None, exclusion: Exclusion, depth: int = 0) -> Folder:
+        folder = Folder(path, real, parent)
+        if real in self._store.folders:  # by another name, or a circle of links
+            return folder
+        if depth > _MOST_DEPTH:
+            report_unreadable(self._reporter, path, OSError(errno.ELOOP, "too many folders inside each other"))
+            return folder
+        self._store.folders[real] = self._store.names[path] = folder
+        try:
+            found = sorted(os.scandir(path), key=lambda entry: entry.name)
+        except OSError as error:
+            report_unreadable(self._reporter, path, error)
+            return folder
+        names = {entry.name for entry in found}
+        if IGNORE_FILE in names:
+            exclusion = exclusion.within(path, self._reporter)
+        _look(folder, names, exclusion, self._bounds)
+        for entry in found:
+            if entry.name.startswith("."):
+                continue
+            name = _path(path, entry.name)
+            is_folder = self._is_folder(entry, name, exclusion)
+            if is_folder is None:
+                continue
+            inside = _real(name) if entry.is_symlink() else os.path.join(real, entry.name)
+            if not is_folder:
+                self._add_file(folder, name, inside)
+                continue
+            if entry.is_symlink():
+                self._links.append((name, inside, folder, exclusion, depth + 1))
+            else:
+                self._add_folder(name, inside, folder, exclusion, depth + 1)
+        return folder
+
+    def _add_folder(self, path: str, real: str, parent: Folder, exclusion: Exclusion, depth: int) -> None:
+        inner = self._walk(path, real, parent, exclusion, depth)
+        parent.folders += [inner] if self._store.folders.get(real) is inner else []
+
+    def _is_folder(self, entry: os.DirEntry[str], path: str, exclusion: Exclusion) -> bool | None:
+        """Return whether an entry is a folder or a file to look at; None if it is neither."""
+        is_manifest = entry.name.lower().endswith(SUFFIXES)
+        try:
+            is_folder = entry.is_dir()
+            if not is_folder and not is_manifest:
+                return None
+            if exclusion.holds(path, is_folder=is_folder):
+                return None
+            if entry.is_symlink() and not self._bounds.hold(path):
+                report_way_out(self._reporter, path)
+                return None
+            if not is_folder and not entry.is_file() and not is_readable(path, entry.stat(), self._reporter):
+                return None
+        except OSError as error:
+            if is_manifest and not exclusion.holds(path, is_folder=False):
+                report_unreadable(self._reporter, path, error)
+            return None
+        return is_folder
+
+    def _add_file(self, folder: Folder, path: str, real: str) -> None:
+        name = os.path.basename(path)
+        if folder.is_templates or name == CHART or name in SKAFFOLD:
+            return
+        if (name in FILES and folder.kustomization is not None) or len(self._store.files) >= _MOST_FILES:
+            return
+        file = self._store.files[real] = self._store.names[path] = self._store.files.get(real) or _file(path, real)
+        folder.files.append(file)
+
+
+def _path(folder: str, name: str) -> str:
+    return name if folder == os.curdir else os.path.join(folder, name)
+
+
+def _look(folder: Folder, names: set[str], exclusion: Exclusion, bounds: Bounds) -> None:
+    """Note what tools a folder has files of."""
+    parent = folder.parent
+    folder.is_templates = parent is not None and (
+        parent.is_templates or (parent.chart is not None and os.path.basename(folder.path) in _TEMPLATES)
+    )
+
+    def content(name: str | None) -> Plain | None:
+        path = os.path.join(folder.path, name) if name in names else ""
+        if not path or exclusion.holds(path, is_folder=False) or not bounds.hold(path):
+            return None
+        raw = _content(path)
+        values = parsed(path, _decoded(raw)) if raw is not None else []
+        return values[0] if values else {}
+
+    if (name := is_kustomization(names)) is not None and not folder.is_templates:
+        value = content(name)
+        folder.kustomization = kustomization_of(folder.path, name, value) if value is not None else None
+        folder.content = mapping(value) if folder.kustomization is not None else {}
+    chart = content(CHART)
+    folder.chart = mapping(chart) if chart is not None else None
+    folder.skaffold = next((name for name in SKAFFOLD if name in names), None)
+
+
+def _file(path: str, real: str) -> ManifestFile:
+    content = _content(path)
+    if content is None:
+        return ManifestFile(path, real, True, True)  # whoever reads it says why it cannot be read
+    if b"\0" in content:  # UTF-16, in which nothing is found: whoever reads it says so
+        return ManifestFile(path, real, True, _MAYBE.search(content.replace(b"\0", b"")) is not None)
+    if _MAYBE.search(content) is None:
+        return ManifestFile(path, real)
+    groups = [group.decode("utf-8", "replace") for group in _API_VERSION.findall(content)]
+    others = [group for group in groups if not _NO_OBJECTS.fullmatch(group)]
+    if _OWN_POLICY.search(content) is not None:
+        others += [group for group in groups if group.startswith("eastgate.dev/")]
+    if _WORKLOADS.search(content) is None:
+        others = [group for group in others if not group.startswith("argoproj.io/")]
+    is_unsure = not others and len(_NAMES.findall(content)) > len(groups)  # some are not where they are looked for
+    has_kind = _KIND.search(content) is not None
+    file = ManifestFile(path, real, bool(others) or is_unsure or not groups, bool(others) and has_kind)
+    if _DECLARES.search(content) is not None:
+        file.chunks = list(declaring(path, _decoded(content)))
+    return file
+
+
+def _patches(folder: Folder) -> Iterator[str]:
+    """Yield the paths that a kustomization names as patches."""
+    for name in ("patches", "patchesStrategicMerge", "patchesJson6902") if folder.content else ():
+        written = folder.content.get(name)
+        for entry in written if isinstance(written, list) else ():
+            path = mapping(entry).get("path") if isinstance(entry, dict) else entry
+            if isinstance(path, str) and "\n" not in path:
+                yield os.path.join(folder.path, path)
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _content(path: str) -> bytes | None:
+    """Return the bytes of a regular file that is not too large to look at."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+                return None
+            return file.read(_MOST_BYTES)
+    except (OSError, ValueError):
+        return None
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return os.path.abspath(path)
+
+
+def repository_of(folder: str) -> str:
+    """Return the root of the repository that a folder is in: the nearest folder with `.git`, or else the folder."""
+    here = real = _real(folder)
+    while True:
+        if os.path.lexists(os.path.join(here, ".git")):
+            return here
+        above = os.path.dirname(here)
+        if above == here:
+            return real
+        here = above

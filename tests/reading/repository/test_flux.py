@@ -1,0 +1,201 @@
+"""What a cluster gets through Flux."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eastgate.reading.repository import ChartRender, Files, KustomizeBuild
+from tests.reading.repository.building import names, read_environment
+from tests.reading.repository.trees import flux, found, kustomization, named, policy
+
+_SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: flux-system}\ndata:\n"
+_FROM = "postBuild:\n  substituteFrom:\n  - {kind: ConfigMap, name: settings}\n"
+
+
+def _release(name: str, chart: str, spec: str = "", kind: str = "GitRepository") -> str:
+    lines = "".join(f"  {line}\n" for line in spec.splitlines())
+    return (
+        f"apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: {{name: {name}, namespace: shop}}\n"
+        f"spec:\n  chart:\n    spec:\n      chart: {chart}\n"
+        f"      sourceRef: {{kind: {kind}, name: flux-system}}\n{lines}"
+    )
+
+
+def test_what_is_reached_through_a_root_is_one_environment(here: Path) -> None:
+    environments = found(
+        here,
+        {
+            "clusters/prod/a.yaml": flux("a", "./a"),
+            "clusters/prod/b.yaml": flux("b", "b"),
+            "a/ks.yaml": flux("inner", "./inner"),
+            "inner/policy.yaml": policy("inner"),
+            "b/kustomization.yaml": kustomization("policy.yaml"),
+            "b/policy.yaml": policy("b"),
+        },
+    )
+    assert [environment.name for environment in environments] == ["prod"]
+    assert environments[0].parts == (Files(("inner/policy.yaml",)), KustomizeBuild("b"))
+
+
+def test_each_cluster_has_its_own_variables(here: Path) -> None:
+    files = {"app/kustomization.yaml": kustomization("policy.yaml"), "app/policy.yaml": policy("p")}
+    for cluster in ("eu", "us"):
+        files[f"clusters/{cluster}/app.yaml"] = flux("app", "./app", _FROM)
+        files[f"clusters/{cluster}/settings.yaml"] = f"{_SETTINGS}  DOMAIN: {cluster}.example\n"
+    environments = named(found(here, files))
+    for name in ("eu", "us"):
+        (build,) = [part for part in environments[name].parts if isinstance(part, KustomizeBuild)]
+        assert build == KustomizeBuild("app", variables={"DOMAIN": f"{name}.example"}, substitute=True)
+
+
+def test_a_variable_may_come_from_a_secret_that_is_not_encrypted(here: Path) -> None:
+    data = "data: {A: aGVsbG8=, B: /w==}\nstringData: {C: 'ENC[x]'}\n"
+    (environment,) = found(
+        here,
+        {
+            "k.yaml": flux("k", "./app", "postBuild: {substituteFrom: [{kind: Secret, name: s}]}"),
+            "app/kustomization.yaml": kustomization("secret.yaml"),
+            "app/secret.yaml": f"apiVersion: v1\nkind: Secret\nmetadata: {{name: s}}\n{data}",
+        },
+    )
+    (build,) = environment.parts
+    assert isinstance(build, KustomizeBuild)
+    assert (dict(build.variables), build.hidden) == ({"A": "hello"}, ("B", "C"))
+
+
+def test_a_source_of_variables_that_is_not_here_leaves_all_names_open(here: Path) -> None:
+    (environment,) = found(here, {"k.yaml": flux("k", "./app", _FROM), "app/policy.yaml": policy("p")})
+    assert environment.parts == (KustomizeBuild("app", substitute=True, hidden=None, resources=("app/policy.yaml",)),)
+
+
+def test_no_cluster_has_the_variables_of_another_one(here: Path) -> None:
+    files = {
+        "app/kustomization.yaml": kustomization("policy.yaml"),
+        "app/policy.yaml": policy("p"),
+        "clusters/eu/app.yaml": flux("app", "./app", _FROM),
+        "clusters/eu/settings.yaml": f"{_SETTINGS}  DOMAIN: eu.example\n",
+        "clusters/us/app.yaml": flux("app", "./app", _FROM),
+    }
+    (build,) = [part for part in named(found(here, files))["us"].parts if isinstance(part, KustomizeBuild)]
+    assert (build.variables, build.hidden) == ({}, None)
+
+
+def test_a_config_map_may_be_generated(here: Path) -> None:
+    generator = (
+        "configMapGenerator:\n- name: settings\n  namespace: flux-system\n  envs: [a.env]\n  files: [F=f.txt]\n"
+        "  literals: [L=1]\n"
+    )
+    (environment,) = found(
+        here,
+        {
+            "k.yaml": flux("k", "./app", _FROM),
+            "m.yaml": flux("m", "./meta"),
+            "meta/kustomization.yaml": kustomization(more=generator),
+            "meta/a.env": "# comment\nE=2\nexport X=3\n",
+            "meta/f.txt": "4\n",
+            "app/kustomization.yaml": kustomization("policy.yaml"),
+            "app/policy.yaml": policy("p"),
+        },
+    )
+    builds = {part.folder: part for part in environment.parts if isinstance(part, KustomizeBuild)}
+    assert dict(builds["app"].variables) == {"E": "2", "X": "3", "F": "4", "L": "1"}
+
+
+def test_an_own_variable_wins_and_has_no_line_breaks(here: Path) -> None:
+    spec = f'{_FROM}  substitute: {{DOMAIN: "b\\nc", FLAG: true}}'
+    (environment,) = found(
+        here,
+        {
+            "k.yaml": flux("k", "./app", spec),
+            "app/kustomization.yaml": kustomization("settings.yaml"),
+            "app/settings.yaml": f"{_SETTINGS}  DOMAIN: a\n",
+        },
+    )
+    (build,) = environment.parts
+    assert isinstance(build, KustomizeBuild)
+    assert dict(build.variables) == {"DOMAIN": "bc", "FLAG": "true"}
+
+
+def test_a_parent_changes_its_children(here: Path) -> None:
+    parent = (
+        "targetNamespace: apps\npatches:\n"
+        "- patch: '[{op: add, path: /spec/targetNamespace, value: shop}]'\n"
+        "  target: {kind: Kustomization, name: ch.*}\n"
+        "postBuild: {substitute: {FOLDER: app}}"
+    )
+    (environment,) = found(
+        here,
+        {
+            "clusters/x/root.yaml": flux("root", "./children", parent),
+            "children/child.yaml": flux("child", "./${FOLDER}"),
+            "app/kustomization.yaml": kustomization("policy.yaml"),
+            "app/policy.yaml": policy("p"),
+        },
+    )
+    assert KustomizeBuild("app", namespace="shop") in environment.parts
+
+
+def test_a_local_chart_is_rendered_with_the_values_of_its_release(here: Path) -> None:
+    values = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: v, namespace: shop}\n"
+    values += "data: {values.yaml: 'a: 1', port: '80'}\n"
+    spec = (
+        "targetNamespace: prod\nvalues: {b: 2}\nvaluesFrom:\n- {kind: ConfigMap, name: v}\n"
+        "- {kind: ConfigMap, name: v, valuesKey: port, targetPath: 'service.ports[0].port'}\n"
+        "- {kind: Secret, name: none, optional: true}\n"
+    )
+    (environment,) = found(
+        here,
+        {
+            "clusters/x/k.yaml": flux("k", "./apps"),
+            "apps/release.yaml": _release("web", "./chart", spec) + "---\n" + values,
+            "chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+        },
+    )
+    chart = ChartRender("chart", "prod-web", "prod", (), ({"a": 1}, {"service": {"ports": [{"port": 80}]}}, {"b": 2}))
+    assert environment.parts == (Files(("apps/release.yaml",)), chart)
+    assert environment.left_out == ()
+
+
+def test_what_a_release_needs_and_is_not_here_is_left_out(here: Path) -> None:
+    (environment,) = found(
+        here,
+        {
+            "a.yaml": _release("gone", "./nowhere"),
+            "b.yaml": _release("fetched", "redis", kind="HelmRepository"),
+            "c.yaml": _release("fixed", "./chart", "valuesFrom: [{kind: Secret, name: s}]\npostRenderers: [{}]\n"),
+            "chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+        },
+    )
+    assert [(gap.what, gap.where) for gap in environment.left_out] == [
+        ("HelmRelease shop/gone", "a.yaml:1"),
+        ("HelmRelease shop/fetched", "b.yaml:1"),
+        ("values of HelmRelease shop/fixed", "c.yaml:1"),
+        ("postRenderers of HelmRelease shop/fixed", "c.yaml:1"),
+    ]
+    assert all(gap.can_decide for gap in environment.left_out)
+
+
+def test_a_part_of_a_checkout_finds_the_rest_of_it(here: Path) -> None:
+    files = {"clusters/x/k.yaml": flux("k", "./app"), "app/policy.yaml": policy("p")}
+    (environment,) = found(here, files, "clusters/x")
+    assert environment.parts == (Files(("app/policy.yaml",)),)
+    assert names(read_environment(environment)) == ["default/p"]
+
+
+def test_an_artifact_may_be_made_of_a_part_of_the_repository(here: Path) -> None:
+    text = flux("k", "./apps/x").replace("GitRepository", "OCIRepository")
+    files = {"kubernetes/clusters/x/k.yaml": text, "kubernetes/apps/x/policy.yaml": policy("p")}
+    (environment,) = found(here, files)
+    assert environment.parts == (Files(("kubernetes/apps/x/policy.yaml",)),)
+
+
+def test_circles_end(here: Path) -> None:
+    (environment,) = found(
+        here,
+        {
+            "a/k.yaml": flux("a", "./b"),
+            "b/k.yaml": flux("b", "./a"),
+            "b/policy.yaml": policy("p"),
+        },
+    )
+    assert environment.parts == (Files(("b/policy.yaml",)),)
