@@ -94,7 +94,7 @@ def test_proxy_engine_and_check_decide_alike() -> None:
                 for question, one in zip(asked, await _ask_all(mesh, asked), strict=True):
                     where = mesh.own_address if question.source == ANONYMOUS else None
                     by_check = checked(offline, replace(question, source_ip=where))
-                    assert (one.allowed, one.decision.allowed) == (by_check, by_check), f"{title}: {question}"
+                    assert (one.allowed, one.decision.allowed) == (by_check, by_check), f"{title}: {question}: {one}"
                     assert one.allowed == (one.called.body == b"hello"), f"{title}: {question}"
 
     asyncio.run(run())
