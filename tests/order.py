@@ -1,4 +1,4 @@
-"""In which order tests run. A program that is built from source is being built meanwhile, so what needs one runs last.
+"""In which order tests run. While programs are being built from source, the tests that need one wait until the end.
 
 Before that, files of tests that wait for real processes and files of quick ones take turns, so that no processor is
 idle; of each kind those that take longest come first, so that no worker is left alone with one at the end. The tests
@@ -8,11 +8,14 @@ of a file stay together, as they share what they start.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+
+from tests.programs.building import are_ready
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
@@ -30,20 +33,89 @@ BUILT = (
     "tests/reading/repository/test_builds_charts.py",
     "tests/reading/repository/test_builds_hostile.py",
 )
-"""Files that need a program or a module of Go, and no API server: such tests have a marker."""
+"""Files that need a program that is built from source, and no API server: tests with a server have a marker."""
 
-LONG: tuple[str, ...] = ()
+PROGRAMS = ("kube-apiserver", "etcd", "kubectl", "kube-controller-manager", "helm", "h2spec")
+"""The programs that `make test` builds from source, in the order in which it builds them."""
+
+LONG = (
+    "tests/test_conformance.py",
+    "tests/test_bench.py",
+    "tests/reports/graph/test_pods.py",
+    "tests/convert/test_kuadrant.py",
+    "tests/reports/graph/test_forms.py",
+    "tests/attacks/test_terminal.py",
+    "tests/controller/admission/test_api_server.py",
+    "tests/controller/gateways/test_on_server.py",
+    "tests/controller/test_whole_cluster.py",
+    "tests/faults/test_many_rules.py",
+    "tests/deploy/test_installing.py",
+    "tests/docs/test_console.py",
+    "tests/attacks/test_sizes.py",
+    "tests/worlds/test_generated_network.py",
+    "tests/reports/diff/test_generated_pairs.py",
+    "tests/reports/crds/test_server.py",
+    "tests/deploy/test_operating.py",
+    "tests/controller/admission/test_attacks.py",
+    "tests/worlds/test_generated_kuadrant_paths.py",
+    "tests/deploy/test_chart.py",
+    "tests/controller/test_memory.py",
+    "tests/worlds/test_generated_clusters.py",
+    "tests/dialects/kuadrant/schemes/test_no_document_crashes.py",
+    "tests/worlds/test_generated_effects.py",
+    "tests/worlds/test_generated_kuadrant.py",
+    "tests/differential/test_gateways_decide_as_the_engine.py",
+    "tests/worlds/test_generated_tool_questions.py",
+    "tests/expressions/test_rego.py",
+    "tests/dialects/kuadrant/test_schemes_no_document_crashes.py",
+    "tests/worlds/test_generated_partial_questions.py",
+    "tests/authority/sources/test_sizes.py",
+    "tests/reach/test_reachability_equals_check.py",
+    "tests/cli/test_broken_saves.py",
+    "tests/engine/test_long_lists.py",
+    "tests/attacks/test_paths.py",
+    "tests/test_project.py",
+    "tests/reports/lint/test_truth.py",
+    "tests/authority/sources/test_following.py",
+    "tests/control/authorizer/test_deceived_proxies.py",
+    "tests/local/test_network_policies.py",
+    "tests/deploy/test_permissions.py",
+    "tests/engine/test_compiled_equals_reference.py",
+    "tests/programs/test_api_server.py",
+    "tests/controller/admission/semantic/test_generated.py",
+    "tests/differential/test_envoy_decides_as_the_engine.py",
+    "tests/controller/test_semantic_admission.py",
+    "tests/authority/test_changes.py",
+    "tests/faults/test_open_requests.py",
+    "tests/reports/test_effective.py",
+    "tests/reports/lint/test_wording.py",
+    "tests/attacks/test_headers.py",
+    "tests/authority/sources/test_stale.py",
+    "tests/reports/crds/test_command.py",
+    "tests/convert/test_gep_generated.py",
+    "tests/attacks/test_routes.py",
+    "tests/worlds/test_network_oracle.py",
+    "tests/worlds/test_generated_access.py",
+    "tests/faults/test_slow_clients.py",
+)
 """Files that take more than ten seconds, the longest first."""
 
 _REAL = ("real", "slow")
+_MUST_BUILD = "EASTGATE_TESTS_MUST_BUILD"  # said once, as all workers must have the same order
+
+
+def pytest_configure() -> None:
+    """See whether programs are to be built, before there are workers."""
+    os.environ.setdefault(_MUST_BUILD, "no" if are_ready(*PROGRAMS) else "yes")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests into order."""
     kinds: dict[str, dict[str, list[pytest.Item]]] = {"quick": {}, "real": {}, "built": {}}
+    must_build = os.environ[_MUST_BUILD] == "yes"
     for item in items:
-        kinds[_kind_of(item)].setdefault(_file_of(item.nodeid), []).append(item)
+        kinds[_kind_of(item, must_build)].setdefault(_file_of(item.nodeid), []).append(item)
     taking_turns = [placed for kind in ("real", "quick") for placed in _spread(_longest_first(kinds[kind]))]
     files = [items for _, items in sorted(taking_turns, key=lambda placed: placed[0])]
     files += _longest_first(kinds["built"])
@@ -105,10 +177,11 @@ def _file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-def _kind_of(item: pytest.Item) -> str:
-    if item.get_closest_marker("apiserver") is not None or item.nodeid.startswith(BUILT):
+def _kind_of(item: pytest.Item, must_build: bool) -> str:
+    needs_built = item.get_closest_marker("apiserver") is not None or item.nodeid.startswith(BUILT)
+    if needs_built and must_build:
         return "built"
-    return "real" if any(map(item.get_closest_marker, _REAL)) else "quick"
+    return "real" if needs_built or any(map(item.get_closest_marker, _REAL)) else "quick"
 
 
 def _longest_first(files: dict[str, list[pytest.Item]]) -> list[list[pytest.Item]]:

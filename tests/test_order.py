@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,9 +28,11 @@ def arranged(*items: Any) -> list[str]:
 
 def test_what_needs_a_program_that_is_built_runs_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(order, "BUILT", ("b.py",))
-    assert arranged(
-        item("a.py::server", "apiserver", "real"), item("b.py::1"), item("a.py::quick"), item("c.py::1", "real")
-    ) == ["c.py::1", "a.py::quick", "a.py::server", "b.py::1"]
+    given = item("a.py::server", "apiserver", "real"), item("b.py::1"), item("a.py::quick"), item("c.py::1", "real")
+    monkeypatch.setenv("EASTGATE_TESTS_MUST_BUILD", "yes")
+    assert arranged(*given) == ["c.py::1", "a.py::quick", "a.py::server", "b.py::1"]
+    monkeypatch.setenv("EASTGATE_TESTS_MUST_BUILD", "no")
+    assert arranged(*given) == ["a.py::server", "a.py::quick", "b.py::1", "c.py::1"]
 
 
 def test_real_and_quick_files_take_turns_and_long_ones_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +75,8 @@ def note(kind):
     (tmp_path / "test_two.py").write_text(text)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    real\n    apiserver\n")
     command = [sys.executable, "-m", "pytest", "-p", "tests.order", "-p", "no:cacheprovider", "-n", "2", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "EASTGATE_TESTS_MUST_BUILD": "yes"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert "304 passed" in done.stdout, done.stdout + done.stderr
     notes = (tmp_path / "notes").read_text().split()
     assert notes.index("last") > len(notes) - order.AT_ONCE - 5  # the other worker ends what it was given before

@@ -8,12 +8,10 @@ import sys
 
 import pytest
 
+from tests.order import PROGRAMS
 from tests.programs.building import find
 from tests.programs.crds import NAMES, crds
 from tests.programs.mcp_environment import python_with_mcp_1
-
-AHEAD = ("kube-apiserver", "etcd", "kubectl", "kube-controller-manager", "helm", "h2spec")
-"""The programs, in the order in which they are built."""
 
 
 def main() -> None:
@@ -22,7 +20,7 @@ def main() -> None:
     _attempt(python_with_mcp_1)
     if shutil.which("go") is None:
         return
-    for name in AHEAD:
+    for name in PROGRAMS:
         _attempt(find, name)
     for name in NAMES:
         _attempt(crds, name)

@@ -21,6 +21,7 @@ import pytest
 from tests.missing import give_up
 
 _LISTS = Path(__file__).with_name("go")
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eastgate" / "programs"
 _SECONDS = 2400
 _TRIES = 4  # modules come over a network, which may fail for a moment
 _PAUSE_SECONDS = 20
@@ -75,9 +76,12 @@ def find(name: str) -> Path:
 
 def are_missing(*names: str) -> bool:
     """Tell whether one of the programs is neither installed, nor in the cache, nor can be built."""
-    return shutil.which("go") is None and not all(
-        _installed(name, PROGRAMS[name]) or (_folder(name, PROGRAMS[name]) / name).exists() for name in names
-    )
+    return shutil.which("go") is None and not are_ready(*names)
+
+
+def are_ready(*names: str) -> bool:
+    """Tell whether all of the programs are installed or in the cache."""
+    return all(_installed(name, PROGRAMS[name]) or (_folder(name, PROGRAMS[name]) / name).exists() for name in names)
 
 
 def _installed(name: str, program: Program) -> Path | None:
@@ -92,8 +96,7 @@ def _folder(name: str, program: Program) -> Path:
     """Return the folder of a program in the cache; what it is built from is part of the folder's name."""
     lists = _LISTS / program.folder
     pins = b"".join(file.read_bytes() for file in sorted(lists.iterdir())) + repr(program).encode()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eastgate" / "programs"
-    return cache / f"{name}-{hashlib.sha256(pins).hexdigest()[:12]}"
+    return _CACHE / f"{name}-{hashlib.sha256(pins).hexdigest()[:12]}"
 
 
 def _cached(name: str, program: Program) -> Path:
