@@ -103,9 +103,9 @@ class LiveArrivals:
             asks = at.asks and not entry.hides_http
             joined = answers.joined_to(request, at.authorizers) if asks else request
             is_asked = IDENTITY in values or IDENTITY in at.looked_at  # else what is known is decided faster
-            program, verdict = at.find(joined if is_asked else joined.with_value(IDENTITY, None))
+            verdict = at.decide(Arrival(entry, joined if is_asked else joined.with_value(IDENTITY, None)))
             settled = answers.settled(joined) if asks else request
-            decided.append(ArrivalVerdict(Arrival(entry, settled), at, program, verdict))
-            if not verdict & 1:
+            decided.append(verdict._replace(arrival=Arrival(entry, settled)))
+            if not verdict.allowed:
                 break  # nobody else is asked
         return self._decider.answer(question, decided)
