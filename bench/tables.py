@@ -13,7 +13,7 @@ from bench.plans import TRUST_DOMAIN
 from bench.report import Section
 from bench.timing import interleaved
 from bench.worlds import ask_some, generate
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.reading import read_manifests
 from eastgate.reports.tables import Table, read_tables, run_tables
 from eastgate.settings import Settings
@@ -36,7 +36,7 @@ def run(*, quick: bool) -> Section:
             tables[:] = found
 
         def build() -> None:
-            Authority(read_manifests([Path(folder) / "all.yaml"], _SETTINGS)).programs.compile_all()
+            programs_of(Authority(read_manifests([Path(folder) / "all.yaml"], _SETTINGS))).compile_all()
 
         def all_of_it() -> None:
             done = run_tables(tables)

@@ -86,7 +86,7 @@ def tables_in(path: Path) -> tuple[Table, ...]:
 def rows(path: Path) -> Iterator[tuple[Table, Case | Rejection | Statement]]:
     for table in tables_in(path):
         yield from ((table, case) for case in table.cases)
-        yield from [(table, table.statement)] if table.statement is not None else []
+        yield from [(table, table._statement)] if table._statement is not None else []
         yield from ((table, rejection) for rejection in table.rejects)
 
 

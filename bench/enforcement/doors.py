@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from bench.enforcement.origin import answered_by_envoy, answering
 from bench.enforcement.rules import SETTINGS, authority_of, classic_rules
+from eastgate.authority.authority import programs_of
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_listener import inbound_listener
 from eastgate.envoy.config.inbound_port import InboundPort
@@ -35,7 +36,7 @@ _RBAC = "envoy.extensions.filters.http.rbac.v3.RBAC"
 
 def ours(address: str, port: int, rules: int, *, anything: bool = False) -> list[XdsResource]:
     """What Eastgate makes of policies."""
-    program = authority_of(rules, http=True, anything=anything).programs.program(NODE)
+    program = programs_of(authority_of(rules, http=True, anything=anything)).program(NODE)
     return _chain(address, port, plan_port(program.layers, port, SETTINGS))
 
 
@@ -80,7 +81,7 @@ def bare(address: str, port: int, rules: int, *, anything: bool = False) -> list
 
 def connecting(address: str, port: int, rules: int, app: Path) -> list[XdsResource]:
     """What Eastgate makes of policies on who may connect. Requests go to an application, unread."""
-    program = authority_of(rules, http=False).programs.program(NODE)
+    program = programs_of(authority_of(rules, http=False)).program(NODE)
     door = InboundPort(NODE, address, port, port)
     plan = plan_port(program.layers, port, SETTINGS)
     return list(inbound_resources(door, plan, SocketAddress(str(app)), shared_resources(plan)))

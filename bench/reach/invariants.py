@@ -17,6 +17,7 @@ from bench.report import Section
 from bench.timing import quiet, seconds_of
 from bench.worlds import generate
 from eastgate import Authority, load
+from eastgate.authority.authority import programs_of
 from eastgate.cluster import Selector
 from eastgate.dialects.gep3779.model import Action
 from eastgate.reports.invariants.model import (
@@ -90,5 +91,5 @@ def _authority(plan: Plan) -> Authority:
         items: Sequence[object] = list(manifests_of(plan))
         path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
         authority = load(path)
-    authority.programs.compile_all()
+    programs_of(authority).compile_all()
     return authority

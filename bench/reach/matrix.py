@@ -5,16 +5,15 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from dataclasses import dataclass
 
-from bench.built import Built
 from bench.children import resident_bytes, run_child
+from bench.objects import policy_of
 from bench.report import Section, Target
 from bench.timing import median_of
 from bench.worlds import generate
-from eastgate.cluster import World
+from eastgate.authority.authority import Authority, programs_of
+from eastgate.authority.reading import Manifests
 from eastgate.dialects import Policy
-from eastgate.engine.engine import Engine
 from eastgate.engine.programs import Programs
 from eastgate.ir import Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, SERVICE
@@ -22,7 +21,7 @@ from eastgate.ir.symbolic.callers import IdentityCell
 from eastgate.reach.matrix import Matrix, reach_matrix
 from eastgate.settings import Settings
 
-__all__ = ["SIZES", "Authorities", "child", "run"]
+__all__ = ["SIZES", "child", "run"]
 
 PORTS = (80, 443, 8080, 8443, 9000, 9090)
 SIZES = {1_000: 500, 10_000: 5_000, 100_000: 50_000}  # pods: policies
@@ -30,15 +29,6 @@ _REPLICAS = 5
 _LIMIT = 600.0
 _WANTED = {10_000: 0.15, 100_000: 3.0}
 _SAMPLED = 5_000  # answers that are compared with decisions
-
-
-@dataclass(frozen=True, slots=True)
-class Authorities:
-    """The parts of an authority that answers are computed from."""
-
-    world: World
-    programs: Programs[Policy]
-    settings: Settings
 
 
 def run(*, quick: bool) -> Section:
@@ -77,8 +67,12 @@ def run(*, quick: bool) -> Section:
 
 def child(pods: int) -> dict[str, float]:
     """Measure one size, in this process."""
-    built = Built.of(generate(SIZES[pods], replicas=_REPLICAS))
-    authority = Authorities(built.world, built.engine, Settings())
+    plan = generate(SIZES[pods], replicas=_REPLICAS)
+    authority = Authority(
+        Manifests(Settings(), [*plan.pods, *plan.services], [policy_of(one) for one in plan.policies])
+    )
+    programs = programs_of(authority)
+    classes = programs.compile_all()
     gc.collect()
     gc.freeze()
     before = resident_bytes()
@@ -86,17 +80,17 @@ def child(pods: int) -> dict[str, float]:
     grown = resident_bytes() - before
     rounds = 5 if pods <= 10_000 else 1
     seconds = median_of([lambda: kept.append(reach_matrix(authority, PORTS))] * rounds)
-    _compare(kept[0], built.engine)
+    _compare(kept[0], programs)
     return {
         "seconds": seconds,
         "bytes": grown,
-        "classes": built.classes,
+        "classes": classes,
         "cells": len(kept[0].callers.cells),
-        "accounts": len(built.plan.identities),
+        "accounts": len(plan.identities),
     }
 
 
-def _compare(matrix: Matrix, engine: Engine[Policy]) -> None:
+def _compare(matrix: Matrix, engine: Programs[Policy]) -> None:
     """Compare a sample of the answers with what the engine decides."""
     callers = matrix.callers
     identities = [cell for cell in callers.cells if isinstance(cell, IdentityCell)]

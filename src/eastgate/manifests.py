@@ -1,5 +1,7 @@
 """Manifests that were read, without an authority on them, their errors, and the keys of token issuers."""
 
+from eastgate.authority.authority import Touched
+from eastgate.authority.changes import ChangedNames, Changes
 from eastgate.authority.reading import Fault, FaultReason, Manifests, read_manifests
 from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, Severity
 from eastgate.basics.diagnostics.spans import SourceText, Span
@@ -7,11 +9,13 @@ from eastgate.basics.public import publish
 from eastgate.dialects import Policy
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.reading.jwt import DiscoveredKeys, Keys, KeySource, KnownKeys
-from eastgate.reading.manifests import Bounds, Document
+from eastgate.reading.manifests import Bounds, Document, Node
 from eastgate.reading.repository import LeftOut
 
 __all__ = [
     "Bounds",
+    "ChangedNames",
+    "Changes",
     "Code",
     "Diagnostic",
     "DiscoveredKeys",
@@ -23,12 +27,14 @@ __all__ = [
     "KnownKeys",
     "LeftOut",
     "Manifests",
+    "Node",
     "Policy",
     "RejectedPolicy",
     "Reporter",
     "Severity",
     "SourceText",
     "Span",
+    "Touched",
     "read_manifests",
 ]
 

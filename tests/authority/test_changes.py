@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from eastgate import Authority, ManifestError, Question, QuestionError, Settings, SettingsError
+from eastgate.authority.authority import programs_of
 from eastgate.authority.reading import sort_documents
 from eastgate.cluster import Pod, World
 from eastgate.cluster.unread import Handling
@@ -179,7 +180,7 @@ def test_other_settings_are_no_update(shop: Path) -> None:
 
 def test_a_world_keeps_no_engine_alive(shop: Path) -> None:
     authority = Authority(read_manifests([shop]))
-    world, engine = authority.world, weakref.ref(authority.programs)
+    world, engine = authority.world, weakref.ref(programs_of(authority))
     del authority
     gc.collect()
     assert engine() is None
@@ -217,7 +218,7 @@ def test_a_world_that_comes_piece_by_piece_is_decided_as_one_that_was_there(path
             for number, one in enumerate(objects):
                 if number % often == 0:
                     answers(authority, table)  # so that whatever is stale would stay
-                    authority.programs.compile_all()
+                    programs_of(authority).compile_all()
                 authority.update(put=[one])
             assert answers(authority, table) == expected
         late = Authority(Manifests(manifests.settings), unread=Handling.IGNORE)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from eastgate import Authority, Settings
+from eastgate.authority.authority import programs_of
 from eastgate.authority.reading import Manifests, read_plain
 
 Object: TypeAlias = dict[str, Any]
@@ -87,12 +88,12 @@ def _calls_of_change(policy: Callable[[int, str], Object], changed: Object, size
     for number in range(size):
         objects += [_pod(number), _service(number), policy(number, "caller")]
     authority = Authority(_read(*objects))
-    authority.programs.compile_all()
+    programs_of(authority).compile_all()
     original = next((each for each in objects if _name(each) == _name(changed)), None)
     news, back = _read(changed), _read(*([original] if original is not None else []))
     for _ in range(2):
         authority.update(back, [] if original is not None else [_name(changed)])
-        authority.programs.compile_all()
+        programs_of(authority).compile_all()
         profile = cProfile.Profile()
         profile.enable()
         authority.update(news)

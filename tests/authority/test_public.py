@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import pickle
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import FrozenInstanceError
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -76,6 +79,17 @@ def test_sources_are_read_from_words(end: Source, words: str) -> None:
 def test_destinations_are_read_from_words(end: Destination, words: str) -> None:
     assert parse_destination(words) == end
     assert str(end) == words
+
+
+def test_a_question_of_texts_has_each_part_in_its_field_and_is_frozen() -> None:
+    parts: dict[str, Any] = {name: f"a {name}" for name in inspect.signature(Question).parameters}
+    question = Question.of(**{**parts, "source": "sa:shop/web", "destination": "pod:cart"}, namespace="shop")
+    assert question == Question(
+        **{**parts, "source": ServiceAccount("shop", "web"), "destination": Pod("shop", "cart")}
+    )
+    assert Question.of("sa:shop/web", "pod:shop/cart") == Question(ServiceAccount("shop", "web"), Pod("shop", "cart"))
+    with pytest.raises(FrozenInstanceError):
+        question.port = 80  # type: ignore[misc]
 
 
 def test_a_name_that_is_none_is_refused_in_either_form() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import eastgate
 from eastgate.basics.records import _dataclass as ours
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import dataclass, unfrozen
 
 Decorator = Callable[..., Any]
 T = TypeVar("T")
@@ -299,6 +299,18 @@ def test_nothing_can_be_changed(act: Callable[[object], None]) -> None:
     mine, theirs = _plain(ours)(1), _plain(dataclasses.dataclass)(1)
     assert _outcome(lambda: act(mine)) == _outcome(lambda: act(theirs))
     assert mine.first == 1
+
+
+@pytest.mark.parametrize("slots", [{}, {"__slots__": ()}])
+def test_an_object_that_was_not_frozen_is_as_any_other_with_its_own_class(slots: dict[str, tuple[str, ...]]) -> None:
+    plain = _plain(ours)
+    for cls in (plain, type("Plain", (plain,), slots)):
+        made = unfrozen[cls](1, "c", [])
+        made.second = "d"
+        made.__class__ = cls
+        assert (type(made), made) == (cls, cls(1, "d", []))
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            made.second = "e"
 
 
 def test_what_can_be_changed_is_changed() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from eastgate import load
+from eastgate.authority.authority import programs_of
 from eastgate.control.capturing import PortMode, changed_modes, mode_of
 from eastgate.ir import (
     ALWAYS,
@@ -42,14 +43,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def test_they_are_the_same(folder: Path) -> None:
     authority = load(folder)
     cluster = Cluster(authority)
-    found = {key: str(mode_of(authority.programs.program(key).layers)) for key in authority.world.workloads}
+    found = {key: str(mode_of(programs_of(authority).program(key).layers)) for key in authority.world.workloads}
     shown = {key: summary(modes(cluster, workload)) for key, workload in authority.world.workloads.items()}
     assert found == {key: "allow-list" if mode == "closed" else mode for key, mode in shown.items()}
 
 
 def test_a_workload_without_policies_is_open(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\n")
-    assert mode_of(load(tmp_path).programs.program("default/p").layers) == "open"
+    assert mode_of(programs_of(load(tmp_path)).program("default/p").layers) == "open"
 
 
 _TO_80 = Is(PORT, OneOf(frozenset({80})))

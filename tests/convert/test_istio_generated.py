@@ -9,6 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
+from eastgate.authority.authority import programs_of
 from eastgate.convert import Assumption, Options
 from tests.convert.conversions import Manifest, Outcome, converted, is_policy
 from tests.convert.istio_generate import meshes
@@ -55,7 +56,7 @@ def compare(
 
 
 def _is_attached(authority: Authority, pod: Manifest) -> bool:
-    return bool(authority.programs.attached(f"a/{pod['metadata']['name']}"))
+    return bool(programs_of(authority).attached(f"a/{pod['metadata']['name']}"))
 
 
 assumptions = st.sampled_from([frozenset(), frozenset(Assumption)])

@@ -10,6 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
+from eastgate.authority.authority import programs_of
 from eastgate.dialects.gep3779.settings import GepSettings
 from tests.convert.conversions import Manifest, converted, is_policy
 from tests.convert.crowds import crowds
@@ -70,7 +71,7 @@ def test_from_gep_3779_to_linkerd(situation: tuple[list[Manifest], Settings]) ->
         manifests, Settings.from_mapping({**_written(chosen), "linkerdDefaultPolicy": "all-unauthenticated"})
     )
     after = authority_of([*things(manifests), *outcome.written, *outcome.kept], chosen)
-    targeted = {pod for pod in before.world.workloads if before.programs.attached(pod)}
+    targeted = {pod for pod in before.world.workloads if programs_of(before).attached(pod)}
     pods = [m for m in manifests if m["kind"] == "Pod"]
     pods = [m for m in pods if f"{m['metadata']['namespace']}/{m['metadata']['name']}" in targeted]
     compare(pods, before, after, outcome.losses, [80, 443, 9090, 7])
@@ -109,7 +110,7 @@ def test_from_linkerd_to_gep_3779(
     routes = [m for m in resources if m["apiVersion"].startswith("gateway.")] if outcome.kept else []
     bare = [namespace, *pods] if outcome.kept else [_without_annotations(m) for m in (namespace, *pods)]
     after = authority_of([*bare, *outcome.written, *outcome.kept, *routes], left)
-    aimed = [m for m in pods if after.programs.attached(f"n/{m['metadata']['name']}")]
+    aimed = [m for m in pods if programs_of(after).attached(f"n/{m['metadata']['name']}")]
     compare(aimed, before, after, outcome.losses, linkerd_generate.PORTS)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from eastgate import Authority, load
+from eastgate.authority.authority import programs_of
 from eastgate.authority.questions import QuestionError
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.control.access_log import Observation
@@ -50,7 +51,7 @@ def destination(authority: Authority, title: str) -> str:
     world = authority.world
     group = ports_of_gateway(world, world.gateways["prod/gw"])[8080]
     named = GatewayNamed("prod", "gw")
-    layers_at = lambda point: authority.programs.program(point).layers  # noqa: E731
+    layers_at = lambda point: programs_of(authority).program(point).layers  # noqa: E731
     destinations = plan_destinations(named, group, layers_at, world, authority.settings)
     return next(each.id for each in destinations.values() if each.title.startswith(title))
 

@@ -9,7 +9,7 @@ import itertools
 
 import pytest
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, decider_of, programs_of
 from eastgate.authority.questions import Question
 from eastgate.control.access_log import Observation
 from eastgate.control.deciders import Deciders
@@ -50,7 +50,7 @@ def place(text: str, *, prove: bool = False) -> NetworkDecisions:
 
 
 def plan_of(decisions: NetworkDecisions, port: int = 5432) -> PortPlan:
-    program = decisions.authority.programs.program("shop/db")
+    program = programs_of(decisions.authority).program("shop/db")
     return decisions.plan("shop/db", port, program, frozenset())
 
 
@@ -74,7 +74,7 @@ def test_proxies_are_told_what_the_engine_decides(title: str, prove: bool) -> No
     decisions = place(WORLDS[title], prove=prove)
     connect = plan_of(decisions).connect
     for source, address in itertools.product((*ACCOUNTS, *STRANGERS), (*ADDRESSES, *sorted(decisions.addresses))):
-        decided = decisions.authority.decide_connection(
+        decided = decider_of(decisions.authority).decide_connection(
             Question.of(source, "pod:shop/db", port=5432, source_ip=address)
         )
         assert told(connect, source, address).allowed == decided.outcome.allowed, f"{source} at {address}"

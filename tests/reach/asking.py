@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from hypothesis import event
 
 from eastgate import Authority, Question, QuestionError
+from eastgate.authority.authority import programs_of
 from eastgate.authority.questions import arrivals
 from eastgate.engine.reference import holds
 from eastgate.ir import Layer, Request, mentions
@@ -51,7 +52,7 @@ def compare_with_engine(reach: Reachability, workload: str, request: Request) ->
     """Assert that reachability says of a request to a workload what the engine says."""
     destination = next(each for each in reach.destinations if workload in each.members)
     allowed = first_allowed(reach, destination, request)
-    program = reach.authority.programs.program(workload)
+    program = programs_of(reach.authority).program(workload)
     outcome = program.outcome(program.decide(request))
     if allowed is not None and (request.refused_path or request.respelled_path):
         assert allowed or not outcome.allowed, (request, outcome)

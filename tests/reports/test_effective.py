@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Settings
+from eastgate.authority.authority import programs_of
 from eastgate.authority.questions import arrivals
 from eastgate.cluster import BackendNamed, GatewayNamed
 from eastgate.engine import reference
@@ -137,7 +138,7 @@ def test_rows_of_gateways_and_backends_agree_with_the_engine(
     for backend in access_generate.BACKENDS:
         behind = BackendNamed("n", backend)
         for points in ((behind,), (GatewayNamed("n", "g"), behind)):
-            layers = tuple(layer for point in points for layer in authority.programs.program(point).layers)
+            layers = tuple(layer for point in points for layer in programs_of(authority).program(point).layers)
             facts = Facts({BACKEND: f"n/{backend}"})
             table = effective_table([EffectiveDestination("", (EnforcementPoint((backend,), layers, facts),))], chosen)
             for request in _calls(authority, backend, answers):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Settings
+from eastgate.authority.authority import programs_of
 from eastgate.cluster import GATEWAY_GROUP
 from eastgate.ir import Outcome, PolicyRef, Request
 from eastgate.ir.attributes import IDENTITY, METHOD, PATH, PORT, SERVICE
@@ -61,7 +62,7 @@ def test_a_server_is_enforced_on_the_pods_whose_port_it_owns() -> None:
 
 
 def _decisions(cluster: Cluster, key: str, requests: list[Request]) -> list[Outcome]:
-    program = cluster.authority.programs.program(key)
+    program = programs_of(cluster.authority).program(key)
     return [program.outcome(program.decide(request)) for request in requests]
 
 

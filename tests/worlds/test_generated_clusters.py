@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
+from eastgate.authority.authority import programs_of
 from eastgate.authority.reading import sort_documents
 from eastgate.dialects import reads
 from eastgate.dialects.gep3779.settings import GepSettings
@@ -106,7 +107,7 @@ def test_after_any_changes_the_engine_answers_as_one_built_anew(
     before, chosen = situation
     after = data.draw(generate.clusters(ambient=str(chosen.mesh_mode) == "ambient"))
     authority, anew = authority_of(before, chosen), authority_of(after, chosen)
-    engine = authority.programs
+    engine = programs_of(authority)
     engine.compile_all()
     changes: list[Any] = [("policy", p.ref) for p in authority.policies if p.ref not in {q.ref for q in anew.policies}]
     changes += [("policy", p) for p in anew.policies]
@@ -121,5 +122,5 @@ def test_after_any_changes_the_engine_answers_as_one_built_anew(
             engine.program(workload)  # so that whatever is stale would stay
     assert set(authority.world.workloads) == set(anew.world.workloads)
     for workload in anew.world.workloads:
-        assert engine.attached(workload) == anew.programs.attached(workload)
-        assert engine.program(workload).layers == anew.programs.program(workload).layers
+        assert engine.attached(workload) == programs_of(anew).attached(workload)
+        assert engine.program(workload).layers == programs_of(anew).program(workload).layers

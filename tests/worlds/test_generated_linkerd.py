@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Settings
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.engine import reference
 from eastgate.ir import Request
 from eastgate.ir.attributes import (
@@ -51,7 +51,7 @@ def compared(calls: list[Call], plane: DataPlane) -> list[Call]:
 
 
 def decided(authority: Authority, pod: Manifest, call: Call) -> tuple[int, str | None]:
-    program = authority.programs.program(f"n/{pod['metadata']['name']}")
+    program = programs_of(authority).program(f"n/{pod['metadata']['name']}")
     request = request_of(call, authority.settings.data_plane)
     outcome = program.outcome(program.decide(request))
     assert outcome == reference.decide(program.layers, request)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 from eastgate import dialects
 from eastgate.authority.changes import Changes
-from eastgate.authority.deciding import Decider, Prepared, Widen
+from eastgate.authority.deciding import Decider, Prepared
 from eastgate.authority.decisions import Decision
 from eastgate.authority.enforcement import Enforcers, PolicyEnforcement
 from eastgate.authority.examining import PolicyExamination
 from eastgate.authority.networked import network_objects
-from eastgate.authority.point_programs import PointPrograms
-from eastgate.authority.questions import Arrival, Question, QuestionError
+from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import (
     FaultReason,
     ManifestError,
@@ -33,13 +32,11 @@ from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.engine.engine import Engine
 from eastgate.engine.programs import Programs
-from eastgate.ir import Attachment, Layer, LiveAnswers, PolicyRef, Predicate, Request, Stances
+from eastgate.ir import Attachment, Layer, PolicyRef, Predicate, Request, Stances
 from eastgate.reading.manifests import Document
 from eastgate.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
-    from eastgate.authority.connections import ConnectionVerdict
-    from eastgate.authority.live import LiveArrivals, LiveQuestion
     from eastgate.reading.jwt import KeySource
 
 
@@ -127,11 +124,6 @@ class Authority:
     def world(self) -> World:
         """Return what exists, for reading. It always shows the world as it is now; `update` changes it."""
         return self._world
-
-    @property
-    def programs(self) -> Programs[Policy]:
-        """Return what decides at each point, for reading. It is for the packages of this project."""
-        return self._engine
 
     def points_changed(self, change: Change) -> frozenset[Point]:
         """Return the points that a change of the world touches. It is for the packages of this project."""
@@ -309,42 +301,9 @@ class Authority:
         """
         return self._decider.enforced(question, along)
 
-    def decide_connection(self, question: Question, *, would: bool = False) -> ConnectionVerdict:
-        """Return what network policies alone decide about a connection. Raises QuestionError where that is unknown.
-
-        `would`: with all audited ones in force. It is for the packages of this project, and no part of the public API.
-        """
-        return self._decider.decide_connection(question, would=would)
-
-    def arrive(self, live: LiveQuestion) -> LiveArrivals:
-        """Find where a request that is waiting arrives, to decide it there with the answers that authorizers give.
-
-        Raises QuestionError where it cannot be told. What this returns holds until something changes. It is for the
-        packages of this project, and no part of the public API; so is `enforced_live`.
-        """
-        from eastgate.authority.live import LiveArrivals  # only authorizers ask so
-
-        return LiveArrivals(self._decider, live)
-
-    def enforced_live(self, live: LiveQuestion, answers: LiveAnswers) -> Decision:
-        """Return what is enforced for a request that is waiting, with the answers that authorizers gave so far.
-
-        Raises Pending where one more answer is needed: ask for it, add it, and call this again. Raises QuestionError
-        where it cannot be told which policies apply.
-        """
-        return self.arrive(live).decide(answers)
-
     def requests(self, question: Question) -> list[Request]:
         """Return the requests that a question stands for, as they are decided."""
         return [arrival.request for arrival, _ in self._decider.arrivals(question)]
-
-    def arrivals(self, question: Question) -> list[tuple[Arrival, PointPrograms]]:
-        """Return the requests that a question stands for, with the programs where each arrives."""
-        return self._decider.arrivals(question, with_network=True)
-
-    def decide_widened(self, question: Question, widen: Widen) -> Decision:
-        """Answer about the requests that `widen` makes of those of a question. It is no part of the public API."""
-        return self._decider.decide_widened(question, widen)
 
     def ways(self, question: Question) -> Iterator[tuple[str, Predicate, bool]]:
         """Yield the ways that a question without HTTP may take: where, for which requests, and whether all are allowed.
@@ -388,6 +347,19 @@ class Authority:
     def rejected_at(self, points: Iterable[Point]) -> list[rejection.RejectedPolicy]:
         """Return the policies that cannot be read and that are about some of these points."""
         return self._decider.rejected_at(points)
+
+
+# For the packages of this project
+
+
+def programs_of(authority: Authority) -> Programs[Policy]:
+    """Return what decides at each point, for reading."""
+    return authority._engine
+
+
+def decider_of(authority: Authority) -> Decider:
+    """Return what answers questions."""
+    return authority._decider
 
 
 def _is_about(warning: Diagnostic, names: Set[str]) -> bool:

@@ -173,8 +173,10 @@ class Decider:
 
         `with_network`: on a way that passes both ends of the connection, where the network applies policies, too.
         """
+        if self._version != self.engine.version:
+            self._forget()
         shared = request_values(question)
-        callers = self.callers(question)
+        callers = self._resolver.callers(question)
         routed_by = self.routed_by if self._routing_fields is None else self._routing_fields
         if routed_by:
             leave_out_others(shared, question, routed_by)
@@ -183,7 +185,7 @@ class Decider:
             if with_network and self._connections is not None:
                 arrivals += self._connections.arrivals(question, entry, shared, callers)
                 continue
-            at = self._programs.behind(entry)
+            at = self._programs[entry]
             is_plain = at.is_plain and entry.condition is None and not entry.hides_http
             for caller in callers:
                 values = {**shared, **caller, **entry.values}
@@ -197,8 +199,6 @@ class Decider:
 
     def callers(self, question: Question) -> tuple[Values, ...]:
         """Return what is known of each caller that a question may come from."""
-        if self._version != self.engine.version:
-            self._forget()
         return self._resolver.callers(question)
 
     def entries(self, question: Question, shared: Values) -> tuple[EntryPoint, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
-from eastgate.authority.deciding import Decider
+from eastgate.authority.authority import Authority, decider_of
 from eastgate.authority.decisions import Decision
 from eastgate.authority.point_programs import ArrivalVerdict, PointPrograms, unlabelled
 from eastgate.authority.questions import (
@@ -54,10 +54,11 @@ class LiveArrivals:
 
     __slots__ = ("_arrivals", "_decider", "_live", "_version")
 
-    def __init__(self, decider: Decider, live: LiveQuestion) -> None:
-        self._decider = decider
+    def __init__(self, authority: Authority, live: LiveQuestion) -> None:
+        """Find where it arrives. Raises QuestionError where it cannot be told."""
+        self._decider = decider_of(authority)
         self._live = live
-        self._version = decider.version
+        self._version = self._decider.version
         self._arrivals = tuple(self._arrive())
 
     def _arrive(self) -> Iterator[tuple[EntryPoint, PointPrograms, dict[Attribute, Known]]]:
@@ -103,9 +104,9 @@ class LiveArrivals:
             asks = at.asks and not entry.hides_http
             joined = answers.joined_to(request, at.authorizers) if asks else request
             is_asked = IDENTITY in values or IDENTITY in at.looked_at  # else what is known is decided faster
-            program, verdict = at.find(joined if is_asked else joined.with_value(IDENTITY, None))
+            verdict = at.decide(Arrival(entry, joined if is_asked else joined.with_value(IDENTITY, None)))
             settled = answers.settled(joined) if asks else request
-            decided.append(ArrivalVerdict(Arrival(entry, settled), at, program, verdict))
-            if not verdict & 1:
+            decided.append(verdict._replace(arrival=Arrival(entry, settled)))
+            if not verdict.allowed:
                 break  # nobody else is asked
         return self._decider.answer(question, decided)

@@ -86,21 +86,17 @@ class PointPrograms:
         """Return one program for all points, of some layers."""
         return PointPrograms(self.points, (compile_layers(layers),), self.uncertain)
 
-    def find(self, request: Request) -> tuple[Program | None, VerdictNumber]:
-        """Return the program that decides a request, and its verdict: a denial, or the last acceptance."""
-        deciding: tuple[Program | None, VerdictNumber] = (None, PASSED)
+    def decide(self, arrival: Arrival) -> ArrivalVerdict:
+        """Decide about a request that arrives at these points: by the first denial, or the last acceptance."""
+        request = arrival[1]  # by its place, which is quicker, and every question does this
+        deciding, last = None, PASSED
         for program in self.programs:
             verdict = program.finder.find(request)
             if not verdict & 1:
-                return program, verdict
+                return _make(ArrivalVerdict, (arrival, self, program, verdict))
             if verdict != PASSED:
-                deciding = program, verdict
-        return deciding
-
-    def decide(self, arrival: Arrival) -> ArrivalVerdict:
-        """Decide about a request that arrives at these points."""
-        program, verdict = self.find(arrival.request)
-        return _make(ArrivalVerdict, (arrival, self, program, verdict))
+                deciding, last = program, verdict
+        return _make(ArrivalVerdict, (arrival, self, deciding, last))
 
     # Requests
 
@@ -153,22 +149,20 @@ class ArrivalVerdict(NamedTuple):
         return UNOPPOSED if self.program is None else self.program.outcome(self.verdict)
 
 
-class ProgramIndex:
-    """Finds the programs of points, and remembers them until something changes."""
+class ProgramIndex(dict[EntryPoint, PointPrograms]):
+    """The programs of the points of each entry, by its identity. They are remembered until something changes."""
 
     def __init__(self, engine: Engine[Policy], world: World) -> None:
+        super().__init__()
         self._engine = engine
         self._world = world
         self._known: dict[tuple[Point, ...], PointPrograms] = {}
-        self._behind: dict[EntryPoint, PointPrograms] = {}  # found by identity, which is quicker than by points
 
-    def behind(self, entry: EntryPoint) -> PointPrograms:
-        """Return the programs of the points of an entry."""
-        found = self._behind.get(entry)
-        if found is None:
-            if len(self._behind) >= _MOST_POINTS:
-                self._behind.clear()
-            found = self._behind[entry] = self.at(entry.points)
+    def __missing__(self, entry: EntryPoint) -> PointPrograms:
+        """Find the programs of an entry that was not asked for before: others are found without a call."""
+        if len(self) >= _MOST_POINTS:
+            self.clear()
+        found = self[entry] = self.at(entry.points)
         return found
 
     def at(self, points: tuple[Point, ...]) -> PointPrograms:

@@ -33,6 +33,7 @@ from eastgate.cluster.unread import (
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Bounds, Document, ReadResult, read, read_text
+from eastgate.reading.manifests.document import origin_of
 from eastgate.reading.manifests.rendered import RenderedObject, UnlistedKind
 from eastgate.reading.repository import LeftOut
 from eastgate.settings import Settings
@@ -100,8 +101,8 @@ class Manifests:
     def add(self, document: Document) -> None:
         """Take in one document."""
         reporter = Reporter()
-        if isinstance(document.origin, UnlistedKind):
-            self.unread.objects.append(unlisted_objects(document, document.origin))
+        if isinstance(origin := origin_of(document), UnlistedKind):
+            self.unread.objects.append(unlisted_objects(document, origin))
         elif (kind := dialects.unread(document)) is not None:
             found = self._unfilled.in_unread(document)
             if not found:
@@ -266,7 +267,7 @@ def _is_left_out(document: Document) -> bool:
 
     A route is not: it closes where it is attached.
     """
-    return isinstance(document.origin, RenderedObject) and not dialects.is_route(document)
+    return isinstance(origin_of(document), RenderedObject) and not dialects.is_route(document)
 
 
 def ref_of_id(name: ObjectId) -> PolicyRef:

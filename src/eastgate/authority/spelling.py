@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.questions import Question, ends
 from eastgate.basics.diagnostics import Code, Diagnostic, Severity, mistyped
 from eastgate.basics.diagnostics.spans import Span
@@ -226,7 +226,7 @@ class KnownNames:
         world = self._authority.world
         listeners = (listener for gateway in world.gateways.values() for listener in gateway.listeners)
         routes = (host for route in world.routes.values() for host in route.hostnames)
-        engine = self._authority.programs
+        engine = programs_of(self._authority)
         configs = (comparable_host(host) for ref in engine.host_refs for host in engine.hosts_of(ref) or ())
         return frozenset({*(listener.hostname for listener in listeners if listener.hostname), *routes, *configs})
 
@@ -264,7 +264,7 @@ class KnownNames:
     @cached_property
     def _layers(self) -> list[Layer]:
         """Return every layer of every policy that targets something."""
-        engine, world = self._authority.programs, self._authority.world
+        engine, world = programs_of(self._authority), self._authority.world
         targets = (target for policy in self._authority.policies for target in policy.targets)
         points: list[Point] = [*world.workloads, *(target for target in targets if isinstance(target, NamedPoint))]
         programs = {id(program): program for program in map(engine.program, points)}

@@ -12,7 +12,7 @@ from eastgate.cluster import ConfigMap, WorldObject
 from eastgate.cluster.secrets import Secret
 from eastgate.reading.manifests import Document, Node, Plain
 from eastgate.reading.manifests.codes import PLACEHOLDER
-from eastgate.reading.manifests.document import Stretch, content_of
+from eastgate.reading.manifests.document import Stretch, content_of, origin_of
 from eastgate.reading.manifests.placeholders import (
     find_path,
     is_describing,
@@ -91,7 +91,7 @@ class Unfilled:
         return [] if found is None else [diagnose_placeholder(found, document.locate("metadata", "namespace"))]
 
     def _may_have(self, document: Document) -> bool:
-        origin = document.origin
+        origin = origin_of(document)
         if not isinstance(origin, Stretch | Node):
             return False
         source = origin.text.source if isinstance(origin, Stretch) else origin.source

@@ -16,7 +16,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-__all__ = ["brief", "dataclass"]
+__all__ = ["brief", "dataclass", "set_class", "unfrozen"]
 
 _OPTIONS = {"eq", "frozen", "kw_only", "order", "slots", "weakref_slot"}
 _SPECIAL = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__", "__slots__", "__match_args__"}
@@ -187,6 +187,24 @@ def _init(
     init = _compile(made, f"__init__({signature})", lines or ["pass"], names)
     init.__annotations__ = {**{field.name: field.type for field in fields if field.init}, "return": None}
     return init
+
+
+class _Unfrozen(dict[type, Any]):
+    """For each frozen class, a class with the same slots that does not refuse to set them.
+
+    To set a slot of a frozen object takes a call of its descriptor. Where objects of many fields are made all the time,
+    it is faster to make one of this class, and then to give it its own class. `__post_init__` is not called.
+    """
+
+    def __missing__(self, frozen: type) -> Any:
+        members = {name: value for name, value in vars(frozen).items() if name in ("__slots__", "__dataclass_fields__")}
+        members |= {"__setattr__": object.__setattr__, "__init__": _Late(_init)}
+        made = self[frozen] = type(frozen.__name__, frozen.__bases__, members)
+        return made
+
+
+unfrozen = _Unfrozen()
+set_class: Callable[[object, type], None] = vars(object)["__class__"].__set__
 
 
 def _comparison(made: Any, name: str, operator: str) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.environments import Deployment, deployments
 from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import ManifestError, read_manifests
@@ -40,9 +40,9 @@ def destinations(context: click.Context, _parameter: click.Parameter, incomplete
         words += [f"service:{service}" for service in sorted(authority.world.services)]
         words += [f"gateway:{gateway}" for gateway in sorted(authority.world.gateways)]
         words += [f"backend:{backend}" for backend in sorted(authority.world.backends)]
-        refs = sorted(authority.programs.host_refs)
+        refs = sorted(programs_of(authority).host_refs)
         words += [f"{AuthConfig.kind}:{ref.namespace}/{ref.name}" for ref in refs]
-        hosts = {host for ref in refs for host in authority.programs.hosts_of(ref) or ()}
+        hosts = {host for ref in refs for host in programs_of(authority).hosts_of(ref) or ()}
         words += [f"host:{host}" for host in sorted(hosts) if "*" not in host]
     return matching(words, incomplete)
 

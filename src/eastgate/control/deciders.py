@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 from eastgate.authority.auditing import Audited
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import ends
@@ -143,7 +143,7 @@ class Deciders:
         return DecidedBy(_describe_decider(who, detail))
 
     def _rules_at(self, point: Point, authority: Authority) -> dict[str, Origin]:
-        program = authority.programs.program(point)
+        program = programs_of(authority).program(point)
         rules = self._rules.get(program)
         if rules is None:
             audits = (layer.audit for layer in program.layers if layer.audit is not None)
@@ -163,13 +163,13 @@ def _origins(program: Program) -> Iterator[Origin]:
 
 def _span_on_network(name: str | None, authority: Authority) -> Span | None:
     """Return where a policy of the network is that a proxy calls so; None where there is none."""
-    policies = authority.programs.network_policies
+    policies = programs_of(authority).network_policies
     return next((policy.span for policy in policies if policy_name(policy.ref) == name), None)
 
 
 def _origin_at_end(direction: Direction, name: str, authority: Authority) -> Origin | None:
     """Return the rule of a network policy that a proxy calls so, in one direction; None where it is gone."""
-    engine = authority.programs
+    engine = programs_of(authority)
     policies = (policy for policy in engine.network_policies if name.startswith(policy_name(policy.ref)))
     layers = (layer for policy in policies for layer in engine.layers_of(policy, direction))
     rules = (rule for layer in layers for chain in layer.chains for rule in chain.rules(observed=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.basics.records import dataclass
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import GatewayNamed
@@ -46,7 +46,7 @@ class Destinations:
         return destination.points if destination is not None else (GatewayNamed(gateway.namespace, gateway.name),)
 
     def _at(self, node: str, port: int, authority: Authority) -> Mapping[str, GatewayDestination]:
-        engine = authority.programs
+        engine = programs_of(authority)
         known = self._known.get(engine)
         if known is None or known.version != engine.version:
             known = self._known[engine] = _Known(engine.version, {})
@@ -63,7 +63,7 @@ def _destinations_at(node: str, port: int, authority: Authority) -> Mapping[str,
         return {}
     named = GatewayNamed(gateway.namespace, gateway.name)
     return plan_destinations(
-        named, group, lambda point: authority.programs.program(point).layers, world, authority.settings
+        named, group, lambda point: programs_of(authority).program(point).layers, world, authority.settings
     )
 
 

@@ -12,7 +12,7 @@ from secrets import token_hex
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from eastgate.authority.authority import Authority, Touched
+from eastgate.authority.authority import Authority, Touched, programs_of
 from eastgate.basics.collection import no_collection
 from eastgate.cluster.points import Direction, NetworkEnd, Point
 from eastgate.control.capturing import capture_of
@@ -55,7 +55,7 @@ class SidecarResources:
 
     def stale(self, points: Collection[Point]) -> Iterator[str]:
         """Yield the sidecars, of those that may decide otherwise now, that do."""
-        program = self._fleet.authority.programs.program
+        program = programs_of(self._fleet.authority).program
         for point in points:
             if isinstance(point, str) and point in self._fleet.sites:
                 before = self._programs.get(point)
@@ -68,7 +68,7 @@ class SidecarResources:
         """
         if not site.captured:
             return site.ports
-        named = named_ports(self._fleet.authority.programs.program(site.workload).layers) or frozenset()
+        named = named_ports(programs_of(self._fleet.authority).program(site.workload).layers) or frozenset()
         return {port: port for port in {*site.ports, *named, ANY_PORT} - site.uncaptured}
 
     def inbound(self, node: str) -> Iterator[XdsResource]:
@@ -76,7 +76,7 @@ class SidecarResources:
         fleet, authority, closures = self._fleet, self._fleet.authority, self._fleet.closures
         site = fleet.sites[node]
         trust = fleet.secrets_of(node, TRUST)
-        self._programs[node] = authority.programs.program(node)
+        self._programs[node] = programs_of(authority).program(node)
         ports = self.ports_of(site)
         closures.keep(node, ports)
         for port, bound in sorted(ports.items()):
@@ -216,7 +216,7 @@ class Enforcement:
 
     def _is_between_pods(self) -> bool:
         """Return whether sidecars enforce network policies, or did: a caller's egress where its connections arrive."""
-        had, self._had_network_policies = self._had_network_policies, self.authority.programs.has_network_policies
+        had, self._had_network_policies = self._had_network_policies, programs_of(self.authority).has_network_policies
         return self.authority.world.is_local and (had or self._had_network_policies)
 
     def serve(self, node: str) -> None:

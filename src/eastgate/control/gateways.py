@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.questions import ends
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Backend, Gateway, Listener, TlsReference, World, service_account_id
@@ -177,7 +177,7 @@ def plan_gateway(
     noted = {} if programs is None else programs
 
     def layers_at(point: Point) -> Sequence[Layer]:
-        program = noted[point] = authority.programs.program(point)
+        program = noted[point] = programs_of(authority).program(point)
         return program.layers
 
     return plan_gateway_port(

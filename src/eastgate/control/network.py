@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, decider_of, programs_of
 from eastgate.authority.connections import ConnectionVerdict
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.cluster import GATEWAY_NAME_LABEL, PodsAcross, PodsMatching, Workload, ends
@@ -62,7 +62,7 @@ class NetworkDecisions:
         self, authority: Authority, sites: Mapping[str, ProxySite], gateways: Mapping[str, GatewaySite]
     ) -> None:
         self.authority = authority
-        self.version = authority.programs.version
+        self.version = programs_of(authority).version
         self.names = MeshNames(authority.settings)
         self.callers: dict[str, list[str]] = {}  # addresses, by identity
         self.addresses: dict[str, str] = {}  # identities, by address
@@ -78,11 +78,13 @@ class NetworkDecisions:
             identity = gateway_identity(gateway.gateway, settings)
             self.gateways.setdefault(identity, []).append((gateway.address, own))
         self.namespaces = frozenset({*world.namespaces_in_use(), *self._selected_namespaces()})
-        self.policies = frozenset(map(policy_name, authority.programs.network_refs))
+        self.policies = frozenset(map(policy_name, programs_of(authority).network_refs))
         identities = (each.identity_in(settings.trust_domain) for each in world.workloads.values())
         self.identities = frozenset({*self.callers, *self.gateways, *(each for each in identities if each is not None)})
         self.own_networks = frozenset(self._own_networks())
-        audited = (policy for policy in authority.programs.policies if policy.ref in authority.programs.network_refs)
+        audited = (
+            policy for policy in programs_of(authority).policies if policy.ref in programs_of(authority).network_refs
+        )
         audited_refs = [policy.ref for policy in audited if policy.audit]
         self.untold = _untold(audited_refs[0]) if audited_refs else None
         self._ports = tuple(self._port_atoms())
@@ -117,7 +119,7 @@ class NetworkDecisions:
 
     def _atoms(self) -> Iterator[Is | Computed]:
         """Yield what the rules of network policies look at, in both directions."""
-        engine = self.authority.programs
+        engine = programs_of(self.authority)
         ends = ((policy, direction) for policy in engine.network_policies for direction in Direction)
         return (atom for end in ends for layer in engine.layers_of(*end) for atom in layer.atoms(observed=True))
 
@@ -129,7 +131,7 @@ class NetworkDecisions:
 
     def _selected_namespaces(self) -> Iterator[str]:
         """Yield the names of namespaces that policies are in, or name as subjects or in rules, declared or not."""
-        policies = self.authority.programs.network_policies
+        policies = programs_of(self.authority).network_policies
         yield from (policy.ref.namespace for policy in policies if policy.ref.namespace is not None)
         targets = (target for policy in policies for target in policy.targets)
         selectors = [target.namespaces for target in targets if isinstance(target, PodsAcross)]
@@ -244,7 +246,7 @@ class NetworkTable:
         if self._apart is not None:
             return self._apart
         found = {_MACHINE, *self._all.own_networks}
-        for layer in self._all.authority.programs.program(NetworkEnd(self._pod.key, Direction.INGRESS)).layers:
+        for layer in programs_of(self._all.authority).program(NetworkEnd(self._pod.key, Direction.INGRESS)).layers:
             for atom in layer.atoms(observed=True):
                 if isinstance(atom, Is) and atom.attribute == PACKET_SOURCE and isinstance(atom.matcher, InNetwork):
                     found |= {each for each in atom.matcher.networks if each.version == 4 and each.subnet_of(_MACHINE)}
@@ -271,7 +273,7 @@ class NetworkTable:
     def _decide(self, source: ends.Source, address: str | None = None) -> ProxyVerdict:
         question = Question(source, self._to, self._port, source_ip=address)
         try:
-            return _name(self._all.authority.decide_connection(question, would=self._in_force))
+            return _name(decider_of(self._all.authority).decide_connection(question, would=self._in_force))
         except QuestionError:
             return self._undecided
 

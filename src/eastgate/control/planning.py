@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Change
 from eastgate.cluster.pods import CONTROLLER_KINDS
@@ -75,7 +75,7 @@ class Plans:
         """Yield the gateways where something else is decided than when they were planned, or in front of these
         Services.
         """
-        program = self._authority.programs.program
+        program = programs_of(self._authority).program
         for (node, port), noted in list(self._of_gateways.items()):
             if any(program(point) is not before for point, before in noted.programs.items()):
                 del self._of_gateways[node, port]
@@ -117,7 +117,7 @@ class Plans:
 
     def of_sidecar(self, node: str, port: int) -> PortPlan:
         """Return the plan of a workload's port. Workloads of one class share their plans."""
-        program = self._authority.programs.program(node)
+        program = programs_of(self._authority).program(node)
         network = self._network_decisions()
         if network is not None:
             return network.plan(node, port, program, self._identities.all)
@@ -129,7 +129,7 @@ class Plans:
 
     def _network_decisions(self) -> NetworkDecisions | None:
         """Return what network policies decide; None where a network applies them, or there are none."""
-        engine = self._authority.programs
+        engine = programs_of(self._authority)
         if not self._authority.world.is_local or not engine.has_network_policies:
             return None
         if self._network is None or self._network.version != engine.version:

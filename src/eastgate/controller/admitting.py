@@ -9,7 +9,7 @@ from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, Final
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.reading import read_plain
 from eastgate.authority.sources.sizes import PolicySizes, is_measured, size_of
 from eastgate.cluster.proxies import ProxyPresence, proxy_presence
@@ -124,7 +124,7 @@ def unguarded_warnings(authority: Authority, document: Mapping[str, Any]) -> tup
     for policy in read_plain([document], authority.settings).policies:
         if policy.audit or (policy.ref.group, policy.ref.kind) not in registered().served_kinds:
             continue
-        targeted = (point for point in authority.programs.points_targeted(policy) if isinstance(point, str))
+        targeted = (point for point in programs_of(authority).points_targeted(policy) if isinstance(point, str))
         workloads = (authority.world.workloads[point] for point in targeted)
         pods |= {pod.key for pod in workloads if proxy_presence(authority.world, pod) is ProxyPresence.ABSENT}
     return (line(f"not enforced, for want of an eastgate proxy, at {join_names(pods)}"),) if pods else ()

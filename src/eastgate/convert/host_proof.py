@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.cluster.ends import Host
 from eastgate.cluster.points import Point, RuleNamed
 from eastgate.cluster.routing.model import Routed
@@ -50,7 +50,7 @@ def compare_hosts(comparison: AuthorityComparison) -> AuthorityComparison:
 
 def _is_as_before(old: Authority, new: Authority, host: str) -> bool:
     """Return whether the same schemes are asked about the same requests: on all ways of a host, and for it alone."""
-    point = new.programs.host_point(host)
+    point = programs_of(new).host_point(host)
     rules = ((rule, hosts_on(rule, old.world)) for rule in every_rule(old.world))
     ways = [rule for rule, hosts in rules if any(are_mixed_up(each, host) for each in hosts)]
     if point is None or not ways:
@@ -76,7 +76,7 @@ _Decision = tuple[str, Predicate]
 def _decisions(side: Authority, points: Iterable[Point], *, denied: bool = False) -> Iterator[_Decision]:
     """Yield what is asked about which requests, and with `denied` what is denied unasked."""
     for point in points:
-        for layer in side.programs.program(point).layers:
+        for layer in programs_of(side).program(point).layers:
             asks = list(layer.asks)
             yield from ((ask.authorizer, ask.rule.when) for ask in asks)
             stages = (stage for chain in layer.chains for stage in chain.stages if asks and denied)
@@ -152,7 +152,7 @@ def _decided_otherwise(ways: Iterable[Routed], old: Authority, new: Authority) -
     for rule in ways:
         asked = _schemes_asked(new, rule.point)
         for host in hosts_on(rule, old.world):
-            point = old.programs.host_point(host)
+            point = programs_of(old).host_point(host)
             if point is None or not are_alike(asked, _schemes_asked(old, point)):
                 hosts.append(host)
     return list(dict.fromkeys(hosts))
@@ -164,7 +164,7 @@ def _points(way: RuleNamed) -> Sequence[Point]:
 
 def _schemes_asked(side: Authority, point: Point) -> list[tuple[Scheme, Predicate]]:
     """Return the schemes that are asked, wherever they look for Secrets, and about which requests."""
-    asks = [ask for layer in side.programs.program(point).layers for ask in layer.asks]
+    asks = [ask for layer in programs_of(side).program(point).layers for ask in layer.asks]
     return [
         (replace(ask.evaluator.scheme, namespace=""), ask.rule.when)
         for ask in asks

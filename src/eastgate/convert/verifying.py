@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from eastgate import dialects
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.reading import ManifestError, Manifests, sort_documents
 from eastgate.basics.diagnostics import Reporter
 from eastgate.cluster.unread import Handling
@@ -73,7 +73,7 @@ def verify(
         comparison = compare(old, new, spellings=not (was or has_istio or gets_istio), handshakes=False)
     else:
         side = new if was else old
-        targeted = {key for key in side.world.workloads if side.programs.attached(key)}
+        targeted = {key for key in side.world.workloads if programs_of(side).attached(key)}
         comparison = compare(old, new, targeted, spellings=False)
     return assume(compare_hosts(comparison), options.assumed, settings.trust_domain)
 

@@ -28,6 +28,7 @@ from eastgate.dialects.logs import LoggedDecision
 from eastgate.dialects.registry import Registry
 from eastgate.ir import Attachment, Layer, Stances
 from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.document import origin_of
 from eastgate.reading.manifests.rendered import OversizedObject
 from eastgate.settings import Settings, bring_sections
 
@@ -173,8 +174,8 @@ def _meant(registry: Registry, group: str, kind: str) -> str | None:
 
 def read_policy(document: Document, settings: Settings, reporter: Reporter) -> Policy | None:
     """Return the policy that a document describes; None, with the reason reported, where it describes none."""
-    if isinstance(document.origin, OversizedObject):
-        document.origin.report(reporter)
+    if isinstance(origin := origin_of(document), OversizedObject):
+        origin.report(reporter)
         return None
     kind = registered().policies.get((document.group, document.version, document.kind))
     node = document.node if kind is not None else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
-from typing import cast
+from typing import Any
 
-from eastgate.basics.records import dataclass
+from eastgate.basics.records import dataclass, set_class, unfrozen
 from eastgate.ir.attributes import BAD_HOST, HANDED_PATH, IDENTITY, PATH, PORT, UNKNOWN, Attribute, Unknown
 from eastgate.ir.authorizers import Answer
 from eastgate.ir.matchers import Known
@@ -44,18 +44,18 @@ class Request:
         assumed: Mapping[Is | Computed, bool | None] = _NOTHING_ASSUMED,
         within: Predicate | None = None,
     ) -> None:
-        """Set each slot directly: there is a request for every question, and `object.__setattr__` is slow."""
-        get = values.get
-        identity, port = get(IDENTITY, UNKNOWN), get(PORT, UNKNOWN)
-        incomplete = identity is UNKNOWN or port is UNKNOWN or BAD_HOST in values
-        _set_values(self, values)
-        _set_answers(self, answers)
-        _set_assumed(self, assumed)
-        _set_within(self, within)
-        _set_identity(self, identity)
-        _set_port(self, port)
-        _set_incomplete(self, incomplete)
-        _set_needs_care(self, incomplete or HANDED_PATH in values or is_refused(get(PATH)))
+        """Set the slots as those of an object that is not frozen: there is a request for every question."""
+        draft: Any = self
+        set_class(draft, _Draft)
+        draft.values = values
+        draft.answers = answers
+        draft.assumed = assumed
+        draft.within = within
+        draft.identity = identity = values.get(IDENTITY, UNKNOWN)
+        draft.port = port = values.get(PORT, UNKNOWN)
+        draft.incomplete = incomplete = identity is UNKNOWN or port is UNKNOWN or BAD_HOST in values
+        draft.needs_care = incomplete or HANDED_PATH in values or (PATH in values and is_refused(values[PATH]))
+        draft.__class__ = Request
 
     @property
     def bad_host(self) -> bool:
@@ -82,27 +82,11 @@ class Request:
 
     def with_answers(self, answers: Mapping[str, Answer]) -> Request:
         """Return the request with these answers of authorizers, in the place of all others."""
-        request = object.__new__(Request)
-        _set_values(request, self.values)
-        _set_answers(request, answers)
-        _set_assumed(request, self.assumed)
-        _set_within(request, self.within)
-        _set_identity(request, self.identity)
-        _set_port(request, self.port)
-        _set_incomplete(request, self.incomplete)
-        _set_needs_care(request, self.needs_care)
-        return request
+        return Request(self.values, answers, self.assumed, self.within)
 
     def assuming(self, outcomes: Mapping[Is | Computed, bool | None]) -> Request:
         """Return the request with the outcomes of tests over unknown attributes; None: either way."""
         return Request(self.values, self.answers, {**self.assumed, **outcomes}, self.within)
 
 
-def _setter(name: str) -> Callable[[Request, object], None]:
-    return cast("Callable[[Request, object], None]", getattr(Request, name).__set__)
-
-
-_set_values, _set_answers, _set_assumed = _setter("values"), _setter("answers"), _setter("assumed")
-_set_within = _setter("within")
-_set_identity, _set_port = _setter("identity"), _setter("port")
-_set_incomplete, _set_needs_care = _setter("incomplete"), _setter("needs_care")
+_Draft = unfrozen[Request]

@@ -8,6 +8,7 @@ import binascii
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict
 
+from eastgate.authority.authority import programs_of
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.cluster.question import RequestParts
 from eastgate.control.access_log import Observation, find_record, read_line
@@ -230,7 +231,7 @@ def policies_behind(mesh: LocalMesh, site: GatewaySite) -> frozenset[str]:
         for point in destination.points
     }
     return frozenset(
-        str(attachment.policy.ref) for point in points for attachment in mesh.authority.programs.attached(point)
+        str(attachment.policy.ref) for point in points for attachment in programs_of(mesh.authority).attached(point)
     )
 
 

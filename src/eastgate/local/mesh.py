@@ -15,7 +15,7 @@ from dataclasses import field
 from types import TracebackType
 from typing import Any
 
-from eastgate.authority.authority import Authority, Touched
+from eastgate.authority.authority import Authority, Touched, programs_of
 from eastgate.authority.changes import ChangedNames, Changes
 from eastgate.authority.reading import Manifests
 from eastgate.authority.sources.files import points_at_gateways, unread_at_proxies
@@ -242,7 +242,7 @@ class LocalMesh:
     def _compute_modes(self, node: str) -> dict[int, PortMode]:
         if node in self.gateways:
             return {}
-        layers = [layer for point in points_at(node) for layer in self.authority.programs.program(point).layers]
+        layers = [layer for point in points_at(node) for layer in programs_of(self.authority).program(point).layers]
         return {port: mode_of(at_port(layer, port) for layer in layers) for port in self.sites[node].ports}
 
     def _list_unaccepted(self, node: str) -> Iterator[str]:
@@ -360,7 +360,7 @@ class LocalMesh:
             if self.authority.unread is not Handling.IGNORE
             else ()
         )
-        if hosts := sorted(map(str, self.authority.programs.host_refs)):
+        if hosts := sorted(map(str, programs_of(self.authority).host_refs)):
             what = f"an {HOSTS.kind} is" if len(hosts) == 1 else f"{len(hosts)} {HOSTS.kind}s are"
             lines += (
                 f"{what} for the proxies that ask {HOSTS.authorizer}, and not enforced by these: {', '.join(hosts)}",
@@ -378,7 +378,7 @@ def points_at(workload: str) -> tuple[Point, ...]:
 
 def policies_at(workload: str, authority: Authority) -> tuple[str, ...]:
     """Return the policies that target a workload, those of the network included."""
-    engine = authority.programs
+    engine = programs_of(authority)
     attached = (attachment for point in points_at(workload) for attachment in engine.attached(point))
     return tuple(sorted(str(attachment.policy.ref) for attachment in attached))
 
@@ -388,7 +388,7 @@ def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]
     domains: set[str] = set()
     known = (workload for workload in workloads if workload in authority.world.workloads)
     for point in (*known, *points_at_gateways(authority.world)):
-        for layer in authority.programs.program(point).layers:
+        for layer in programs_of(authority).program(point).layers:
             for atom in (atom for atom in layer.atoms(observed=True) if isinstance(atom, Is)):
                 if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):
                     names = (str(value) for value in atom.matcher.values)

@@ -16,7 +16,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from eastgate.authority.live import LiveQuestion
+from eastgate.authority.authority import programs_of
+from eastgate.authority.live import LiveArrivals, LiveQuestion
 from eastgate.authority.questions import EntryPoint, Question, QuestionError, arrivals, ends
 from eastgate.basics.records import dataclass
 from eastgate.control.deciders import caller_of
@@ -130,7 +131,7 @@ class OpenRequestMonitor:
         except QuestionError:
             return False
         request = Request({**request.values, **noted_values(str(on_record.get("asked") or ""))}, request.answers)
-        return bool(authority.programs.decide(node, request) & 1)
+        return bool(programs_of(authority).decide(node, request) & 1)
 
     def _allowed_at_gateway(self, on_record: Mapping[str, Any], node: str, port: int, *, waits: bool) -> bool:
         """Decide again about a request through a gateway; authorizers, which agreed when it began, are not asked.
@@ -149,7 +150,7 @@ class OpenRequestMonitor:
         live = LiveQuestion(self._question(on_record, entry, port), values, shown_headers=frozenset())
         try:
             answers = GatheredAnswers() if waits else AssumedConsent()
-            return self._enforcement.authority.enforced_live(live, answers).allowed
+            return LiveArrivals(self._enforcement.authority, live).decide(answers).allowed
         except (Pending, QuestionError):
             return False
 

@@ -15,7 +15,7 @@ from eastgate.dialects import Policy
 from eastgate.ir import And, Computed, Is, Not, Or, Origin, PolicyRef
 from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.destinations import Entrance
-from eastgate.reading.manifests.document import Stretch
+from eastgate.reading.manifests.document import Stretch, origin_of
 
 _PREDICATES = (Is, Computed, Not, And, Or)
 
@@ -69,7 +69,7 @@ def _is_same_document(old: Authority, new: Authority, ref: PolicyRef) -> bool:
     before, after = old.document_of(ref), new.document_of(ref)
     if before is None or after is None or (before.api_version, before.home) != (after.api_version, after.home):
         return False
-    was, now = before.origin, after.origin
+    was, now = origin_of(before), origin_of(after)
     if not isinstance(was, Stretch) or not isinstance(now, Stretch) or was.is_json is not now.is_json:
         return False
     return was.written is not None and was.written == now.written

@@ -10,34 +10,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Protocol
 
 from eastgate.basics.records import dataclass
-from eastgate.cluster import World
 from eastgate.cluster.points import Point
-from eastgate.dialects import Policy
-from eastgate.engine.programs import Programs
 from eastgate.ir import Between, Layer, Predicate
 from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.requests import EVERY_PORT
-from eastgate.settings import Settings
-
-
-class Decides(Protocol):
-    """The parts of an authority that answers are computed from."""
-
-    @property
-    def world(self) -> World:
-        """Return what exists."""
-
-    @property
-    def programs(self) -> Programs[Policy]:
-        """Return what decides."""
-
-    @property
-    def settings(self) -> Settings:
-        """Return the settings that decide."""
 
 
 class DestinationKind(enum.StrEnum):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, product
 
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.questions.destinations import ASKED_ROUTES
 from eastgate.cluster import Gateway, Route, World
 from eastgate.cluster.points import DeadEnd, Point
@@ -18,11 +19,11 @@ from eastgate.ir import ALWAYS, NEVER, Not, Predicate, Unroutable, all_of, any_o
 from eastgate.ir.attributes import BACKEND, HOST, PORT, SNI
 from eastgate.ir.symbolic.partial import Facts
 from eastgate.ir.symbolic.simplify import both
-from eastgate.reach.destinations import Decides, Destination, DestinationKind, Entrance, Passage
+from eastgate.reach.destinations import Destination, DestinationKind, Entrance, Passage
 from eastgate.reach.endings import EnforcementPoint
 
 
-def gateways(authority: Decides) -> list[Destination]:
+def gateways(authority: Authority) -> list[Destination]:
     """Return every Gateway, with an entrance for each port, with TLS and without."""
     found = []
     for gateway in authority.world.gateways.values():
@@ -32,7 +33,7 @@ def gateways(authority: Decides) -> list[Destination]:
     return found
 
 
-def routes(authority: Decides) -> list[Destination]:
+def routes(authority: Authority) -> list[Destination]:
     """Return the routes whose Gateway nobody declared: it is taken for one that lets everything in.
 
     Of several routes of one name, questions mean the first kind of `ASKED_ROUTES`.
@@ -53,7 +54,7 @@ def _asked_routes(world: World) -> dict[str, Route]:
     return {f"{route.namespace}/{route.name}": route for route in last_first}
 
 
-def _route_entrances(authority: Decides, route: Route) -> Iterator[Entrance]:
+def _route_entrances(authority: Authority, route: Route) -> Iterator[Entrance]:
     """Yield the ports of a route's undeclared gateways; who asks about the route must get through ALL of them."""
     if not asks_for_gateway(route):
         yield _alone(authority, route)
@@ -67,13 +68,13 @@ def _route_entrances(authority: Decides, route: Route) -> Iterator[Entrance]:
         yield first if len(entrances) == 1 else replace(first, passages=tuple(_through_all(entrances)))
 
 
-def _alone(authority: Decides, route: Route) -> Entrance:
+def _alone(authority: Authority, route: Route) -> Entrance:
     """Return the entrance of a route that asks for no gateway: what its hostnames mean comes to the route itself."""
     is_stream = route.kind == "TLSRoute"
     by, port = (SNI, 443) if is_stream else (HOST, 80)
     named = any_of(named_by(comparable(hostname), by) for hostname in route.hostnames) if route.hostnames else ALWAYS
     ends: Sequence[tuple[Predicate, Sequence[tuple[Point, ...]]]] = (
-        (named, alone(route, authority.programs.is_guarded)),
+        (named, alone(route, programs_of(authority).is_guarded)),
         (ALWAYS, [(DeadEnd(Unroutable.NO_ROUTE),)]),
     )
     passages = tuple(
@@ -94,7 +95,7 @@ def _through_all(entrances: Sequence[Entrance]) -> Iterator[Passage]:
             yield Passage(when, tuple(points), tuple(dict.fromkeys(leads_to)), servers)
 
 
-def _gateway_entrances(authority: Decides, gateway: Gateway, only: Route | None) -> Iterator[Entrance]:
+def _gateway_entrances(authority: Authority, gateway: Gateway, only: Route | None) -> Iterator[Entrance]:
     """Yield the ports of a gateway; `only`: requests that take another route lead nowhere."""
     table = RoutingTable.of(authority.world, gateway)
     for group in table.groups:
@@ -109,7 +110,7 @@ def _gateway_entrances(authority: Decides, gateway: Gateway, only: Route | None)
 
 
 def _passages(
-    authority: Decides,
+    authority: Authority,
     gateway: Gateway,
     group: ListenerGroup,
     hosts: Sequence[VirtualHost],
@@ -144,21 +145,21 @@ def _leads_to(point: Point | None, words: str) -> str:
 
 
 def _points(
-    authority: Decides, gateway: Gateway, routed: Routed | None, end: Point | None, backend: str | None = None
+    authority: Authority, gateway: Gateway, routed: Routed | None, end: Point | None, backend: str | None = None
 ) -> tuple[EnforcementPoint, ...]:
     """Return what decides on the way from a gateway by a rule to its end, as one point; no rule: it ends there."""
     way: list[Point] = [GatewayNamed(gateway.namespace, gateway.name)]
     if routed is None:
         way.append(DeadEnd(Unroutable.NO_ROUTE))
     else:
-        way += points_of(routed, authority.programs.is_guarded)
+        way += points_of(routed, programs_of(authority).is_guarded)
         way += [end] if end is not None else []
     return (_point_of_all(authority, way, backend),)
 
 
-def _point_of_all(authority: Decides, way: Sequence[Point], backend: str | None) -> EnforcementPoint:
+def _point_of_all(authority: Authority, way: Sequence[Point], backend: str | None) -> EnforcementPoint:
     """Return what decides on a way as one point."""
-    layers = tuple(layer for point in way for layer in authority.programs.program(point).layers)
+    layers = tuple(layer for point in way for layer in programs_of(authority).program(point).layers)
     return EnforcementPoint((str(way[-1]),), layers, Facts({BACKEND: backend}))
 
 

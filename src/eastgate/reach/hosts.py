@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.cluster.ends import Host
 from eastgate.dialects import HOSTS
 from eastgate.ir import Layer
@@ -25,13 +25,13 @@ def differing_hosts(old: Authority, new: Authority) -> Iterator[str]:
 
 def host_names(authority: Authority) -> list[str]:
     """Return the hosts that policies are for, as questions name them."""
-    engine = authority.programs
+    engine = programs_of(authority)
     return sorted({str(Host(host)) for ref in engine.host_refs for host in engine.hosts_of(ref) or ()})
 
 
 def _layers(authority: Authority, host: str) -> tuple[Layer, ...]:
-    point = authority.programs.host_point(host) or HOSTS.dead_end
-    return authority.programs.program(point).layers
+    point = programs_of(authority).host_point(host) or HOSTS.dead_end
+    return programs_of(authority).program(point).layers
 
 
 def _ask_nobody(layers: tuple[Layer, ...]) -> bool:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from eastgate.authority.authority import Authority
 from eastgate.basics.records import dataclass
 from eastgate.ir import AllowAny, And, Chain, Deny, Is, Layer, Observe, OneOf, Predicate, mentions
 from eastgate.ir.attributes import PORT, SERVICE
 from eastgate.ir.symbolic.partial import ArmIndex, Facts
 from eastgate.ir.symbolic.stages import Move, OrderedStage
 from eastgate.reach.caller_sets import CallerSet, CallerSets, Holding
-from eastgate.reach.destinations import Decides
 from eastgate.reach.numbering import number_callers
 from eastgate.reach.workloads import classes
 
@@ -37,7 +37,7 @@ class Matrix:
     rows: tuple[MatrixRow, ...]
 
 
-def reach_matrix(authority: Decides, ports: Sequence[int]) -> Matrix:
+def reach_matrix(authority: Authority, ports: Sequence[int]) -> Matrix:
     """Return who reaches each class of workloads at these ports, by requests that are addressed to the pods."""
     alike = classes(authority)
     callers = number_callers((authority,), (layer for layers, _ in alike for layer in layers))

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.questions.labels import selectors_about
 from eastgate.authority.questions.senders import (
     OUTSIDE,
@@ -74,7 +75,6 @@ from eastgate.ir.attributes import (
     Attribute,
 )
 from eastgate.ir.labels import Selector
-from eastgate.reach.destinations import Decides
 from eastgate.reach.network_verdicts import NetworkVerdict, NetworkVerdicts, ReceiverEnd, equal
 from eastgate.reach.requests import EVERY_PORT, port_classes
 
@@ -153,14 +153,14 @@ _OPEN = Origin(None, 0, derived=NothingInTheWay())
 _reached: WeakKeyDictionary[Programs[Policy], tuple[int, NetworkReach]] = WeakKeyDictionary()
 
 
-def network_layers(authority: Decides, workload: Workload) -> tuple[Layer, ...]:
+def network_layers(authority: Authority, workload: Workload) -> tuple[Layer, ...]:
     """Return the layer that stands for the network before a workload; none where it has no policies."""
-    return (network_reach(authority).layer(workload),) if authority.programs.has_network_policies else ()
+    return (network_reach(authority).layer(workload),) if programs_of(authority).has_network_policies else ()
 
 
-def network_reach(authority: Decides) -> NetworkReach:
+def network_reach(authority: Authority) -> NetworkReach:
     """Return what the network does, computed once for as long as nothing changes."""
-    engine = authority.programs
+    engine = programs_of(authority)
     version, reached = _reached.get(engine, (-1, None))
     if reached is None or version != engine.version:
         reached = NetworkReach(authority)
@@ -171,10 +171,10 @@ def network_reach(authority: Decides) -> NetworkReach:
 class NetworkReach:
     """What the network does to connections between all pods of an authority, as long as it does not change."""
 
-    def __init__(self, authority: Decides) -> None:
+    def __init__(self, authority: Authority) -> None:
         self._world = authority.world
         self._settings = authority.settings
-        self._engine = authority.programs
+        self._engine = programs_of(authority)
         self._kinds_of_pods: dict[Hashable, tuple[list[Labelled], list[str]] | None] = {}
         self._imagined: dict[Hashable, _ImaginedPods | None] = {}
         self._layers: dict[Hashable, Layer] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, product
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.questions.labels import selectors_about
 from eastgate.authority.questions.senders import (
     Receiver,
@@ -72,7 +72,7 @@ def differing_connection(old: Authority, new: Authority) -> str | None:
 
     Raises TooManyConnections.
     """
-    if not (old.programs.has_network_policies or new.programs.has_network_policies):
+    if not (programs_of(old).has_network_policies or programs_of(new).has_network_policies):
         return None
     sides = network_reach(old), network_reach(new)
     for connection in _connections(old, new, sides):
@@ -134,7 +134,7 @@ def _imagine(old: Authority, new: Authority, atoms: Sequence[Is]) -> list[_Imagi
     imagined: list[_ImaginedPod] = []
     for namespace in sorted({*old.world.namespaces_in_use()} & {*new.world.namespaces_in_use()}):
         subjects = [
-            each for side in (old, new) for each in selectors_about(side.programs, side.world, nobody, namespace)
+            each for side in (old, new) for each in selectors_about(programs_of(side), side.world, nobody, namespace)
         ]
         try:
             senders = list(imagine_senders(namespace, old.world, [*subjects, *asked]))

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import product
 from math import prod
 
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.questions.connecting import share_family, vicinity_of
 from eastgate.authority.questions.labels import unlabelled_peer
 from eastgate.authority.questions.senders import Receiver, Sender
@@ -43,7 +44,6 @@ from eastgate.ir.attributes import (
 )
 from eastgate.ir.symbolic.cells import cells_of_attributes
 from eastgate.ir.symbolic.partial import Facts, residual
-from eastgate.reach.destinations import Decides
 
 _MOST_CELLS = 256  # of what is unknown, that are looked at one by one
 
@@ -111,9 +111,9 @@ _DEPENDS = NetworkVerdict(False, None, Is(SOURCE_LABELS, Present()))
 class NetworkVerdicts:
     """The verdicts of one authority, as long as it does not change. `egress` are the layers of its policies there."""
 
-    def __init__(self, authority: Decides) -> None:
+    def __init__(self, authority: Authority) -> None:
         self._world = authority.world
-        self._engine = authority.programs
+        self._engine = programs_of(authority)
         self._verdicts: dict[Hashable, NetworkVerdict] = {}
         self._outcomes: dict[Hashable, NetworkVerdict] = {}
         self._asked_by: dict[int, _AskedOfNetwork] = {}

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+from eastgate.authority.authority import Authority
 from eastgate.cluster import service_account_id
 from eastgate.ir import And, Computed, Is, Layer, OneOf, Predicate, atoms, mentions
 from eastgate.ir.attributes import IDENTITY
 from eastgate.ir.symbolic.caller_cells import CALLER_ATTRIBUTES, CallerCells
 from eastgate.ir.symbolic.callers import AccountsIn, CallerCell, IdentityCell
 from eastgate.reach.caller_sets import CallerSets
-from eastgate.reach.destinations import Decides
 
 
 def number_callers(
-    authorities: Sequence[Decides], layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
+    authorities: Sequence[Authority], layers: Iterable[Layer], known: Iterable[str] = (), namespaces: Iterable[str] = ()
 ) -> CallerSets:
     """Return every cell that some rule of these layers tells apart, every account and namespace of some authorities.
 
@@ -47,7 +47,7 @@ def number_callers(
     return CallerSets(cells, numbered, frozenset(unnamed))
 
 
-def _accounts(authority: Decides) -> Iterator[str]:
+def _accounts(authority: Authority) -> Iterator[str]:
     domain, world = authority.settings.trust_domain, authority.world
     accounts = {(account.namespace, account.name) for account in world.service_accounts.values()}
     accounts |= {(pod.namespace, pod.service_account) for pod in world.workloads.values() if pod.is_pod}

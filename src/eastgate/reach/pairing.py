@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.basics.records import dataclass
 from eastgate.cluster import ROUTE_KINDS, Everything, ObjectId, Workload
 from eastgate.cluster.points import DeadEnd, NamedPoint, Point
@@ -128,13 +128,13 @@ def _touched(
     """Return the points that changed policies target, if nothing else has changed; None where all may have."""
     if old.settings != new.settings or old.world.objects != new.world.objects:
         return None
-    if any(ref in engine.network_refs for engine in (old.programs, new.programs) for ref in changed):
+    if any(ref in engine.network_refs for engine in (programs_of(old), programs_of(new)) for ref in changed):
         return None  # at the other end they matter as well
     for side in policies:
         targets = (target for ref in changed if ref in side for target in side[ref].targets)
         if any(isinstance(target, Everything) for target in targets):
             return None
-    engines = old.programs, new.programs
+    engines = programs_of(old), programs_of(new)
     return frozenset[Point]().union(*(engine.points_of(ref) for engine in engines for ref in changed))
 
 
@@ -142,7 +142,7 @@ def _is_same_network(old: Authority, new: Authority, changed: Sequence[PolicyRef
     """Return whether nothing has changed that the verdicts of the network depend on."""
     if old.settings != new.settings:
         return False
-    if any(ref in engine.network_refs for engine in (old.programs, new.programs) for ref in changed):
+    if any(ref in engine.network_refs for engine in (programs_of(old), programs_of(new)) for ref in changed):
         return False
     return all(name.kind in _BESIDE_NETWORK for name in differing_objects(old, new))
 
@@ -174,7 +174,7 @@ def _is_among(name: str, among: Container[str] | None) -> bool:
 def _uncertain(old: Authority, new: Authority) -> Iterator[str]:
     for key in old.world.workloads:
         if key in new.world.workloads:
-            before, after = old.programs.uncertain(key), new.programs.uncertain(key)
+            before, after = programs_of(old).uncertain(key), programs_of(new).uncertain(key)
             if not are_alike(before, after):
                 yield key
 
@@ -207,7 +207,7 @@ def _workloads(sides: _Sides) -> Iterator[Pair]:
             if same_network and not _is_own_different(sides, key):
                 continue
             if same_network and skips_network:
-                layers = old.programs.program(key).layers, new.programs.program(key).layers
+                layers = programs_of(old).program(key).layers, programs_of(new).program(key).layers
             else:
                 layers = layers_before(old, before), layers_before(new, after)
             ids = (len(layers[0]), *(id(layer) for side in layers for layer in side))
@@ -219,7 +219,7 @@ def _workloads(sides: _Sides) -> Iterator[Pair]:
 
 def _is_own_different(sides: _Sides, key: str) -> bool:
     """Return whether the policies at the proxy of a workload may decide otherwise."""
-    was, now = sides.old.programs.program(key).layers, sides.new.programs.program(key).layers
+    was, now = programs_of(sides.old).program(key).layers, programs_of(sides.new).program(key).layers
     return not _decide_alike(sides, was, now)
 
 
@@ -310,7 +310,7 @@ def _instead(authority: Authority, entrances: Iterable[Entrance], missing: Entra
     there = [entrance for entrance in entrances if entrance.ports == missing.ports]
     if len(there) == 1:
         return there[0]
-    layers = authority.programs.program(DeadEnd(Unroutable.NO_ROUTE)).layers
+    layers = programs_of(authority).program(DeadEnd(Unroutable.NO_ROUTE)).layers
     passage = Passage(ALWAYS, (EnforcementPoint((), layers),))
     return Entrance(missing.ports, missing.others, missing.facts, (passage,), tls=missing.tls)
 
@@ -322,7 +322,7 @@ def _backends(sides: _Sides) -> Iterator[Pair]:
         point = BackendNamed(backend.namespace, backend.name)
         if before is None or (touched is not None and point not in touched):
             continue
-        layers = old.programs.program(point).layers, new.programs.program(point).layers
+        layers = programs_of(old).program(point).layers, programs_of(new).program(point).layers
         if not _decide_alike(sides, *layers):
             ports = {side.port for side in (before, backend) if side.port}
             was = backend_alone(old, before, layers[1], ports)

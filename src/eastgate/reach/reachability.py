@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
+from eastgate.authority.authority import Authority
 from eastgate.basics.records import dataclass
 from eastgate.ir import ALWAYS, NEVER, Chain, Computed, Is, Layer, Outcome, Predicate, Rule
 from eastgate.ir.symbolic.callers import CallerCell
@@ -21,7 +22,7 @@ from eastgate.ir.symbolic.stages import Move, OrderedStage
 from eastgate.ir.symbolic.trees import Entry
 from eastgate.reach import gateways, workloads
 from eastgate.reach.caller_sets import CallerSet, CallerSets
-from eastgate.reach.destinations import Decides, Destination, Entrance
+from eastgate.reach.destinations import Destination, Entrance
 from eastgate.reach.endings import OPEN, Branch, Ending, Spelling, ending_of, fold, list_points
 from eastgate.reach.numbering import caller_atoms, number_callers
 
@@ -51,7 +52,7 @@ class Reachability:
 
     def __init__(
         self,
-        authority: Decides,
+        authority: Authority,
         known: Iterable[str] = (),
         namespaces: Iterable[str] = (),
         callers: CallerSets | None = None,

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.cluster import Backend, Service, Workload
 from eastgate.cluster.targets import BackendNamed
 from eastgate.ir import ALWAYS, Is, Layer, OneOf
 from eastgate.ir.attributes import BACKEND, PORT, SERVICE, Attribute
 from eastgate.ir.symbolic.partial import Facts
-from eastgate.reach.destinations import Decides, Destination, DestinationKind, Entrance, Passage
+from eastgate.reach.destinations import Destination, DestinationKind, Entrance, Passage
 from eastgate.reach.endings import EnforcementPoint
 from eastgate.reach.requests import PortClass, port_classes
 
 # Workloads
 
 
-def workloads(authority: Decides) -> list[Destination]:
+def workloads(authority: Authority) -> list[Destination]:
     """Return the classes of workloads that decide alike, at the ports that they declare or that some rule names."""
     return [workload_class(authority, layers, members) for layers, members in classes(authority)]
 
 
-def classes(authority: Decides) -> list[tuple[tuple[Layer, ...], list[Workload]]]:
+def classes(authority: Authority) -> list[tuple[tuple[Layer, ...], list[Workload]]]:
     """Return the workloads that decide alike, with their layers."""
     alike: dict[tuple[int, ...], tuple[tuple[Layer, ...], list[Workload]]] = {}
     for workload in authority.world.workloads.values():
@@ -30,10 +31,10 @@ def classes(authority: Decides) -> list[tuple[tuple[Layer, ...], list[Workload]]
     return list(alike.values())
 
 
-def layers_before(authority: Decides, workload: Workload) -> tuple[Layer, ...]:
+def layers_before(authority: Authority, workload: Workload) -> tuple[Layer, ...]:
     """Return all layers that a request to a workload passes: the network's, and those of its proxy."""
-    own = authority.programs.program(workload.key).layers
-    if not authority.programs.has_network_policies:
+    own = programs_of(authority).program(workload.key).layers
+    if not programs_of(authority).has_network_policies:
         return own
     from eastgate.reach.network import network_layers  # many have no such policies
 
@@ -41,7 +42,7 @@ def layers_before(authority: Decides, workload: Workload) -> tuple[Layer, ...]:
 
 
 def workload_class(
-    authority: Decides,
+    authority: Authority,
     layers: tuple[Layer, ...],
     members: Sequence[Workload],
     beside: Sequence[Layer] = (),
@@ -91,7 +92,7 @@ def _services_in(layers: Iterable[Layer]) -> set[str]:
 # Services
 
 
-def endpoints(authority: Decides, service: Service) -> dict[int | None, tuple[tuple[str, int | None], ...]]:
+def endpoints(authority: Authority, service: Service) -> dict[int | None, tuple[tuple[str, int | None], ...]]:
     """Return where each port of a Service leads to: workloads, each with its port. A Service without ports has None."""
     world = authority.world
     pods = [world.workloads[key] for key in sorted(world.pods_of(service.key))]
@@ -103,7 +104,7 @@ def endpoints(authority: Decides, service: Service) -> dict[int | None, tuple[tu
     }
 
 
-def service_alone(authority: Decides, service: Service) -> Destination:
+def service_alone(authority: Authority, service: Service) -> Destination:
     """Return a Service as a destination of its own: at each of its ports ALL workloads that it leads to must allow."""
     entrances = []
     for port, ends in endpoints(authority, service).items():
@@ -128,18 +129,18 @@ def _addressed(service: Service, number: int | None) -> Facts:
 # Backends
 
 
-def backends(authority: Decides) -> list[Destination]:
+def backends(authority: Authority) -> list[Destination]:
     """Return every Backend, as it is past all gateways."""
     return [backend_alone(authority, backend) for backend in authority.world.backends.values()]
 
 
 def backend_alone(
-    authority: Decides, backend: Backend, beside: Sequence[Layer] = (), ports: Iterable[int] = ()
+    authority: Authority, backend: Backend, beside: Sequence[Layer] = (), ports: Iterable[int] = ()
 ) -> Destination:
     """Return a Backend as it is past all gateways; `beside` and `ports`: as for workloads."""
     point = BackendNamed(backend.namespace, backend.name)
     facts = Facts({BACKEND: backend.key})
-    layers = authority.programs.program(point).layers
+    layers = programs_of(authority).program(point).layers
     passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
     classes = port_classes(_port_atoms((*layers, *beside)), sorted({*ports, *([backend.port] if backend.port else [])}))
     entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,), ranges=port.ranges) for port in classes)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, decider_of
 from eastgate.authority.decisions import Decision
 from eastgate.authority.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends
 from eastgate.authority.point_programs import PointPrograms
@@ -87,7 +87,8 @@ def widen(arrival: Arrival, at: PointPrograms, *, question: Question, world: Wor
 
 def hides_http(decision: Decision, authority: Authority) -> bool:
     """Return whether a question leads to a port that proxies read as bytes."""
-    return any(_speaks_only_bytes(arrival, authority.world) for arrival, _ in authority.arrivals(decision.question))
+    arrivals = decider_of(authority).arrivals(decision.question, with_network=True)
+    return any(_speaks_only_bytes(arrival, authority.world) for arrival, _ in arrivals)
 
 
 def _speaks_only_bytes(arrival: Arrival, world: World) -> bool:
@@ -136,7 +137,7 @@ class AllowedRequests:
 
     def _evaluate(self) -> None:
         index = ArmIndex(CallerCells(self._authority.settings))
-        arrivals = self._authority.arrivals(self._question)
+        arrivals = decider_of(self._authority).arrivals(self._question, with_network=True)
         if len(arrivals) > _MOST_ARRIVALS or not all(_is_plain(arrival, at) for arrival, at in arrivals):
             return
         lists: dict[tuple[Branch, ...], None] = {}

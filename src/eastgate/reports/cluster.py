@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar, cast
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.enforcement import PolicyEnforcement
 from eastgate.authority.reading import sort_documents
 from eastgate.basics.diagnostics import Diagnostic, Reporter
@@ -122,17 +122,17 @@ class Cluster:
         return document
 
     def layers(self, point: Point) -> tuple[Layer, ...]:
-        return self.authority.programs.program(point).layers
+        return programs_of(self.authority).program(point).layers
 
     def attached(self, point: Point) -> list[Policy]:
         """Return the policies that target a point, each once; of a workload, also those of its network."""
-        engine = self.authority.programs
+        engine = programs_of(self.authority)
         attached = (each.policy for at in (point, *self.network_ends(point)) for each in engine.attached(at))
         return list({policy.ref: policy for policy in attached}.values())
 
     def network_ends(self, point: Point) -> tuple[NetworkEnd, ...]:
         """Return the ends of connections at a workload, where the network applies policies."""
-        engine = self.authority.programs
+        engine = programs_of(self.authority)
         if not isinstance(point, str) or not engine.has_network_policies:
             return ()
         workload = self.authority.world.workloads[point]
@@ -164,7 +164,7 @@ class Cluster:
 
     def of_class(self, what: str, point: Point, compute: Callable[[], T]) -> T:
         """Compute something once for all points that decide alike: they have the same policies and stance."""
-        engine = self.authority.programs
+        engine = programs_of(self.authority)
         key: tuple[str | int, ...] = (what, *(id(engine.program(at)) for at in (point, *self.network_ends(point))))
         if key not in self._by_class:
             self._by_class[key] = compute()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, decider_of
 from eastgate.authority.decisions import Decision
 from eastgate.authority.outcomes import OTHERWISE, Depends, Examples, PartialAnswer, examples
 from eastgate.authority.questions import Question, QuestionError, ends
@@ -71,7 +71,7 @@ def _decide_every(question: Question, authority: Authority) -> Decision:
     decision = authority.decide(question)
     if decision.allowed and not decision.leaves_protocol_open:
         return decision
-    return authority.decide_widened(question, partial(widen, question=question, world=authority.world))
+    return decider_of(authority).decide_widened(question, partial(widen, question=question, world=authority.world))
 
 
 # Ports

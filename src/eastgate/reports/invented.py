@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import count
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.basics.records import dataclass
 from eastgate.cluster import ContainerPort, Namespace, Pod, Target, World
 from eastgate.cluster.objects import NAME_LABEL
@@ -177,7 +177,7 @@ def _port_names(authority: Authority) -> Iterator[str]:
 
 def _peers_of(authority: Authority) -> Iterator[tuple[Selector, Selector]]:
     """Yield the selectors of namespaces and of pods of each peer."""
-    engine = authority.programs
+    engine = programs_of(authority)
     for policy in engine.network_policies:
         for direction in Direction:
             for layer in engine.layers_of(policy, direction):

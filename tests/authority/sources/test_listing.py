@@ -10,6 +10,7 @@ import pytest
 
 from eastgate.authority.sources.listing import _Listing  # its connection is made from a kubeconfig
 from eastgate.reading.kubernetes import ApiError, Connection, Discovery, Resource, UnreachableError
+from eastgate.reading.manifests.document import origin_of
 from eastgate.reading.manifests.rendered import UnlistedKind
 from eastgate.settings import Settings
 from tests.authority.sources.objects import GROUP, policy
@@ -46,8 +47,9 @@ def page(*names: str, more: str = "") -> dict[str, Any]:
 def read(server: Server) -> tuple[set[str], dict[str, str]]:
     """Return the names of the policies that were read, and the kinds that were not, with the reason."""
     documents = asyncio.run(_Listing(server, "shop").read(Settings(), None))
-    unlisted = {each.kind: each.origin.reason for each in documents if isinstance(each.origin, UnlistedKind)}
-    return {each.name for each in documents if not isinstance(each.origin, UnlistedKind)}, unlisted
+    origins = [(each, origin_of(each)) for each in documents]
+    unlisted = {each.kind: origin.reason for each, origin in origins if isinstance(origin, UnlistedKind)}
+    return {each.name for each, origin in origins if not isinstance(origin, UnlistedKind)}, unlisted
 
 
 @pytest.mark.parametrize(

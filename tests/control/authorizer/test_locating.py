@@ -7,7 +7,7 @@ from io import BytesIO
 
 import pytest
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.reading import read_manifests
 from eastgate.cluster import World
 from eastgate.cluster.ends import Gateway, parse_destination
@@ -156,7 +156,7 @@ def test_destinations_where_auth_configs_are_for_hosts(
         world = authority.world
         configured = parse_destination(default) if default is not None else None
         find = partial(gateways.find, world=world, version=1)
-        return tuple(map(str, destinations_of(check, configured, world, find, authority.programs)))
+        return tuple(map(str, destinations_of(check, configured, world, find, programs_of(authority))))
 
     if destinations is None:
         with pytest.raises(Nowhere):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.control.capturing import captured_outbound
 from eastgate.envoy.config.capture import CapturedAccount, CapturedService
 from eastgate.envoy.plan import plan_port
@@ -133,7 +133,7 @@ def test_who_is_no_pod_of_the_gateway_leaves_the_service_in_clear_text(other: Pl
 
 def layers_of(*policies: Plain) -> tuple[Authority, tuple[Layer, ...]]:
     authority = reading(pod("a", "10.1.0.1"), *policies)(Settings())
-    return authority, tuple(authority.programs.program("shop/a").layers)
+    return authority, tuple(programs_of(authority).program("shop/a").layers)
 
 
 def test_one_port_stands_for_all_that_no_policy_names() -> None:

@@ -9,6 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Question, Settings
+from eastgate.authority.authority import programs_of
 from eastgate.convert import Options
 from eastgate.convert.native import NativeMesh, NativePlan, NativeState, Unwritable, steps, wanted
 from eastgate.dialects.gep3779.settings import GepSettings
@@ -90,7 +91,7 @@ def test_linkerd_allows_what_the_policies_allow_and_never_more(cluster: Cluster)
     inexact = [outcome for outcome in plan.outcomes if not outcome.is_exact]
     for pod in pods_in(manifests):
         key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-        if not before.programs.attached(key):
+        if not programs_of(before).attached(key):
             continue
         for number, source in enumerate(SOURCES):
             for port in (80, 443, 9090, 7):

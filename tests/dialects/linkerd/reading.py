@@ -7,7 +7,7 @@ from textwrap import dedent, indent
 from typing import TypeVar
 
 from eastgate import dialects
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.reading import sort_documents
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.linkerd.model import GROUP, LinkerdResource
@@ -89,5 +89,5 @@ def authority(text: str, settings: Settings = DEFAULT) -> Authority:
 
 def outcome(of: Authority, point: str, change: Mapping[Attribute, Known] | None = None) -> Outcome:
     """What becomes of a call at a workload."""
-    program = of.programs.program(point)
-    return program.outcome(of.programs.decide(point, call(change)))
+    program = programs_of(of).program(point)
+    return program.outcome(programs_of(of).decide(point, call(change)))

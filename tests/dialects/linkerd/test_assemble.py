@@ -6,6 +6,7 @@ from itertools import permutations
 
 import pytest
 
+from eastgate.authority.authority import programs_of
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.ir import AllowAny, Chain, Known, Layer, Observe, Refusal, Rule
 from eastgate.ir.attributes import ADDRESS, MESH_NAME, METHOD, PATH, PORT, Attribute
@@ -36,7 +37,7 @@ CLIENTS = mesh("clients", mesh_name("web"))
 
 def layer(text: str, settings: Settings = DEFAULT) -> Layer:
     """The one layer of the pod `web`."""
-    (only,) = authority(text, settings).programs.program("shop/web").layers
+    (only,) = programs_of(authority(text, settings)).program("shop/web").layers
     return only
 
 
@@ -161,7 +162,7 @@ def test_the_layer_has_a_name_and_the_order_of_files_does_not_matter() -> None:
 
 
 def test_a_workload_that_nobody_mentions_has_no_layer() -> None:
-    assert authority(pod()).programs.program("shop/web").layers == ()
+    assert programs_of(authority(pod())).program("shop/web").layers == ()
 
 
 # Who owns a port
@@ -277,5 +278,5 @@ def test_opaque_ports_are_decided_by_the_connection_unless_a_server_owns_them() 
     seen = [outcome(of, "shop/web", {PORT: port}).status for port in (80, 90, 81)]
     assert seen == [Refusal.FORBIDDEN, Refusal.CLOSED, Refusal.FORBIDDEN]
     assert "no Server has this port, which is opaque" in {
-        str(c.scope) for c in of.programs.program("shop/web").layers[0].chains
+        str(c.scope) for c in programs_of(of).program("shop/web").layers[0].chains
     }

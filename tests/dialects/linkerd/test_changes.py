@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from eastgate import dialects
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.changes import Changes
 from eastgate.authority.reading import Manifests
 from eastgate.basics.diagnostics import Reporter
@@ -139,13 +139,13 @@ def test_what_changes_in_the_world_changes_the_decisions_of_its_workloads(
 
 def test_pods_with_the_same_policies_and_the_same_stance_share_a_program() -> None:
     of = authority(PODS + ONE_SERVER + policy("p", ON_SERVER, MESH_REF) + CLIENTS)
-    assert of.programs.program(WEB) is of.programs.program(TWIN)
-    assert of.programs.program(WEB) is not of.programs.program(DB)
+    assert programs_of(of).program(WEB) is programs_of(of).program(TWIN)
+    assert programs_of(of).program(WEB) is not programs_of(of).program(DB)
 
 
 def test_pods_of_which_linkerd_says_nothing_share_one_with_all_others() -> None:
     of = authority(PODS)
-    assert of.programs.program(WEB) is of.programs.program(PAY)
+    assert programs_of(of).program(WEB) is programs_of(of).program(PAY)
 
 
 @pytest.mark.parametrize(
@@ -159,10 +159,10 @@ def test_pods_of_which_linkerd_says_nothing_share_one_with_all_others() -> None:
 )
 def test_a_pod_with_another_stance_has_a_program_of_its_own(twin: str) -> None:
     of = authority(pod() + twin + ONE_SERVER)
-    assert of.programs.program(WEB) is not of.programs.program(TWIN)
+    assert programs_of(of).program(WEB) is not programs_of(of).program(TWIN)
 
 
 def test_an_annotation_that_changes_nothing_changes_no_program() -> None:
     of = authority(pod(annotations="{note: a}") + pod("twin", annotations="{note: b}") + ONE_SERVER)
-    assert of.programs.program(WEB) is of.programs.program(TWIN)
+    assert programs_of(of).program(WEB) is programs_of(of).program(TWIN)
     assert outcome(of, WEB, {MESH_NAME: None}) == outcome(of, TWIN, {MESH_NAME: None})

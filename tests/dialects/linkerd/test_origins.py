@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from eastgate.authority.authority import programs_of
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, LinkerdResource, Server, ServerAuthorization
 from eastgate.ir import Layer, Origin, Rule, rules_of
 from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
@@ -85,7 +86,7 @@ def test_what_is_only_referred_to_has_no_rules_of_its_own() -> None:
 
 def rules(text: str, settings: Settings = DEFAULT) -> dict[str, Rule]:
     """The rules of the pod `web`, by what they are called."""
-    layers: tuple[Layer, ...] = authority(text, settings).programs.program("shop/web").layers
+    layers: tuple[Layer, ...] = programs_of(authority(text, settings)).program("shop/web").layers
     stages = [stage for layer in layers for chain in layer.chains for stage in chain.stages]
     return {str(rule.origin): rule for stage in stages for rule in rules_of(stage)}
 

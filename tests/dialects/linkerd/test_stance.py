@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from eastgate.authority.authority import programs_of
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd import DIALECT
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
@@ -27,7 +28,7 @@ def stance(text: str, settings: Settings = DEFAULT) -> Stance | None:
     """What the pod `web` says of itself."""
     of = authority(text, settings)
     found = DIALECT.stance_of(
-        of.world.workloads["shop/web"], of.programs.attached("shop/web"), Scene(settings, of.world)
+        of.world.workloads["shop/web"], programs_of(of).attached("shop/web"), Scene(settings, of.world)
     )
     assert found is None or isinstance(found, Stance)
     return found

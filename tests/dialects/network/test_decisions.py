@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from eastgate import Authority, Question, Settings
+from eastgate.authority.authority import programs_of
 from eastgate.authority.reading import sort_documents
 from eastgate.cli import main
 from eastgate.cluster.points import Direction, NetworkEnd
@@ -83,7 +84,7 @@ def test_every_verbose_trace_tells_whether_the_network_applies_them(run: Run) ->
 def test_the_setting_has_two_values() -> None:
     ignoring = Settings(sections=(NetworkSettings(NetworkEnforcement.IGNORE),))
     assert Settings.from_mapping({"networkPolicies": "ignore"}) == ignoring
-    layers = authority(PODS + POLICY, ignoring).programs.program(NetworkEnd("shop/db", Direction.INGRESS)).layers
+    layers = programs_of(authority(PODS + POLICY, ignoring)).program(NetworkEnd("shop/db", Direction.INGRESS)).layers
     assert [layer.otherwise.stages for layer in layers] == [()]
 
 

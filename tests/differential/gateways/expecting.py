@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from eastgate import Authority, Decision, Question
-from eastgate.authority.live import LiveQuestion
+from eastgate.authority.authority import programs_of
+from eastgate.authority.live import LiveArrivals, LiveQuestion
 from eastgate.authority.questions import EntryPoint, request_values
 from eastgate.cluster.points import DeadEnd
 from eastgate.cluster.routing import Routed, RoutingTable, possible_routes
@@ -91,7 +92,7 @@ def may_call(authority: Authority, ask: GatewayAsk, tool: str, drawn: GatewayDes
     [question] = ask.questions()
     [entry] = [entry for entry, index in _entries(authority, drawn.routed, ask) if drawn.id.endswith(f".{index}")]
     call = replace(question, destination=entry, mcp_method="tools/call", tool=tool)
-    return authority.enforced_live(LiveQuestion(call), AssumedConsent()).allowed
+    return LiveArrivals(authority, LiveQuestion(call)).decide(AssumedConsent()).allowed
 
 
 def _entries(authority: Authority, routed: Routed | None, ask: GatewayAsk) -> list[tuple[EntryPoint, int]]:
@@ -100,7 +101,7 @@ def _entries(authority: Authority, routed: Routed | None, ask: GatewayAsk) -> li
         values[SNI] = comparable_host(ask.http.hosts)
     if routed is None:
         return [(EntryPoint(GATEWAY, (_POINT, DeadEnd(Unroutable.NO_ROUTE)), {**values, BACKEND: None}), 0)]
-    taken = points_of(routed, authority.programs.is_guarded)
+    taken = points_of(routed, programs_of(authority).is_guarded)
     return [
         (EntryPoint(GATEWAY, (_POINT, *taken, *([] if point is None else [point])), {**values, BACKEND: key}), index)
         for index, (_, point, key, _) in enumerate(beyond(routed, authority.world))
@@ -117,7 +118,7 @@ def _decide(authority: Authority, question: Question, entry: EntryPoint) -> Deci
     gathered = GatheredAnswers()
     while True:
         try:
-            return authority.enforced_live(LiveQuestion(replace(question, destination=entry)), gathered)
+            return LiveArrivals(authority, LiveQuestion(replace(question, destination=entry))).decide(gathered)
         except Pending as pending:
             if pending.authorizer is not None:
                 gathered.add(pending, pending.authorizer.answer(pending.request, question.raw))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eastgate import Authority, Question
+from eastgate.authority.authority import programs_of
 from eastgate.control.sites import KnownIdentities
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.inbound_port import InboundPort
@@ -25,7 +26,7 @@ _REFUSED = ("unclear-values", "cannot-be-enforced")  # see the table of differen
 
 def plan_of(authority: Authority, workload: str, port: int) -> PortPlan:
     known = KnownIdentities(authority.world, authority.settings).all
-    return plan_port(authority.programs.program(workload).layers, port, authority.settings, known)
+    return plan_port(programs_of(authority).program(workload).layers, port, authority.settings, known)
 
 
 def emitted(authority: Authority, workload: str, port: int) -> list[XdsResource]:

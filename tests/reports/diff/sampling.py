@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from hypothesis import event
 
 from eastgate import Authority, Question, QuestionError
+from eastgate.authority.authority import programs_of
 from eastgate.authority.questions import arrivals
 from eastgate.ir import Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, PORT, SERVICE, SNI
@@ -83,7 +84,7 @@ def _requests(comparison: AuthorityComparison, question: Question) -> Iterator[t
         for request, arrival in zip(authority.requests(question), entries, strict=True):
             values = dict(request.values)
             for point in arrival.points:
-                for layer in authority.programs.program(point).layers:
+                for layer in programs_of(authority).program(point).layers:
                     for ask in layer.asks:
                         answer = request.answers.get(ask.authorizer)
                         values[answer_attribute(ask.authorizer)] = "allow" if consents(answer) else None

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Settings
+from eastgate.authority.authority import programs_of
 from eastgate.dialects import Policy, assemble
 from eastgate.dialects.gep3779 import Policy as GepPolicy
 from eastgate.dialects.linting import codes
@@ -70,7 +71,7 @@ def rule_of(finding: Finding) -> tuple[str, int]:
 
 
 def layers(authority: Authority, pod: str, dropped: tuple[str, int] | None = None) -> list[Layer]:
-    attached = [_without(one, dropped) for one in authority.programs.attached(pod)]
+    attached = [_without(one, dropped) for one in programs_of(authority).attached(pod)]
     return assemble(attached, authority.settings, authority.world)
 
 
@@ -115,7 +116,7 @@ def test_all_rules_that_are_not_needed_may_go_at_once(situation: tuple[list[Mani
     authority = authority_of(*situation)
     spare = {rule_of(finding) for finding in lint(authority) if finding.code in NOT_NEEDED}
     for pod in authority.world.workloads if spare else ():
-        attached = list(authority.programs.attached(pod))
+        attached = list(programs_of(authority).attached(pod))
         for dropped in spare:
             attached = [_without(one, dropped) for one in attached]
         thinner = assemble(attached, authority.settings, authority.world)

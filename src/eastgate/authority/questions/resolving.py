@@ -115,7 +115,8 @@ class Resolver:
         if isinstance(to, EntryPoint):
             return (to,)
         # Of a message alone, routes are what is known of the path, and the handshake chooses among them.
-        handshake = (question.sni,) if question.is_bare_message else None
+        is_message = question.mcp_method is not None or question.tool is not None
+        handshake = (question.sni,) if is_message and question.is_bare_message else None  # of few: it takes a call
         key = (to, question.port, question.protocol, handshake)
         found = self._entries.get(key)
         if found is None:

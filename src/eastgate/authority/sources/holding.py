@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import TypeVar
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.reading import Fault, Manifests
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.cluster import WorldObject
@@ -111,9 +111,9 @@ def find_only_allowing(before: Authority, after: Authority, refs: Iterable[Polic
     wanted = {*refs}
     narrowing: set[PolicyRef] = set()
     for workload in before.world.workloads:
-        attached = {attachment.policy.ref for attachment in before.programs.attached(workload)} & wanted
+        attached = {attachment.policy.ref for attachment in programs_of(before).attached(workload)} & wanted
         if attached and workload in after.world.workloads:
-            layers, left = before.programs.program(workload).layers, after.programs.program(workload).layers
+            layers, left = programs_of(before).program(workload).layers, programs_of(after).program(workload).layers
             narrower = _stage_keys(layers) <= _stage_keys(left)
             sure = {ref for ref in attached if narrower and _only_allows(layers, ref)}
             narrowing |= sure

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Protocol
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.decisions import Decision
 from eastgate.authority.live import LiveArrivals, LiveQuestion
 from eastgate.authority.questions import Question, QuestionError
@@ -122,9 +122,12 @@ class LiveAuthorizer:
                 questions = self.questions(check, where)
                 call = {MCP_METHOD: "tools/call", MCP_TOOL: tool}
                 return all(
-                    self._authority.enforced_live(
-                        replace(live, values={**live.values, **call}, unknown=live.unknown - _MESSAGE), AssumedConsent()
-                    ).allowed
+                    LiveArrivals(
+                        self._authority,
+                        replace(live, values={**live.values, **call}, unknown=live.unknown - _MESSAGE),
+                    )
+                    .decide(AssumedConsent())
+                    .allowed
                     for live in questions
                 )
         except (_BadPath, Nowhere, QuestionError):
@@ -151,7 +154,7 @@ class LiveAuthorizer:
         if where is not None:
             asked = [(where, check.port)]
         else:
-            to, engine = self.options.to, authority.programs
+            to, engine = self.options.to, programs_of(authority)
             destinations = destinations_of(check, to, world, self._gateways_for, engine, settings.namespace)
             asked = [(to, port_of(check, to, world)) for to in destinations]
         questions = (_question(check, headers, source, to, port) for to, port in asked)
@@ -159,7 +162,7 @@ class LiveAuthorizer:
 
     def _gateways_for(self, host: str | None) -> tuple[Gateway, ...]:
         authority = self._authority
-        return self._gateways.find(host, authority.world, (id(authority), authority.programs.version))
+        return self._gateways.find(host, authority.world, (id(authority), programs_of(authority).version))
 
 
 class OpenCheck:
@@ -255,7 +258,7 @@ class OpenCheck:
             questions = self._authorizer.questions(self._check, self._where, self._answers.headers)
             if self._reading is not None and self._reading.problem is not None:  # it may be any, whatever the method
                 questions = [replace(live, unknown=live.unknown | _MESSAGE) for live in questions]
-            arrived = [(live, authority.arrive(live)) for live in questions]
+            arrived = [(live, LiveArrivals(authority, live)) for live in questions]
             self._arrived = (authority, arrived)
         return arrived
 

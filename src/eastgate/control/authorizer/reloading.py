@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.reading import ManifestError
 from eastgate.authority.sources.files import FileSource
 from eastgate.basics.diagnostics import Diagnostic
@@ -40,7 +40,7 @@ class PolicyFiles:
         """Load what is there at the start; a policy with errors closes what it targets. Raises ManifestError."""
         self.stamps = self._stamps()
         authority = self.source.read(self._settings)
-        authority.programs.compile_all()
+        programs_of(authority).compile_all()
         return authority
 
     def reload(self) -> Reload:
@@ -58,7 +58,7 @@ class PolicyFiles:
             authority = self.source.authority(manifests, strict=True)
         except ManifestError as error:
             return Reload(None, tuple(map(_in_a_line, error.diagnostics)), tuple(error.diagnostics))
-        authority.programs.compile_all()
+        programs_of(authority).compile_all()
         self.source.in_force = manifests
         return Reload(authority)
 

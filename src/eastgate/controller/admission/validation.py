@@ -25,6 +25,7 @@ from eastgate.controller.admission.changes import AdmissionJudgement, AdmissionR
 from eastgate.controller.admission.conversion.objects import original_in
 from eastgate.dialects.linting import Finding
 from eastgate.reading.manifests import Document, Node, read_text
+from eastgate.reading.manifests.document import origin_of
 from eastgate.reports.lint.inventory import own_checks
 from eastgate.reports.lint.rules import find_impossible_rules
 from eastgate.reports.lint.run import CheckContext
@@ -41,7 +42,8 @@ def root_of(document: Document) -> Node:
     """Return the content of a document with positions."""
     if document.node is not None:
         return document.node
-    return document.origin if isinstance(document.origin, Node) else document.origin.node()
+    origin = origin_of(document)
+    return origin if isinstance(origin, Node) else origin.node()
 
 
 def field_at(root: Node, span: Span | None) -> str | None:

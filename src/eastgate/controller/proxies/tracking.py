@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from eastgate.authority.authority import programs_of
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload, World
 from eastgate.cluster.proxies import gateway_of_pod
@@ -191,7 +192,7 @@ class ProgressTracker:
 
     def _deciding_at(self, node: str, port: int) -> tuple[str, ...]:
         """Return the policies that have a say at a port of a pod; one without rules denies at all."""
-        engine = self._enforcement.authority.programs
+        engine = programs_of(self._enforcement.authority)
         layers = engine.program(node).layers
         deciding = {rule.origin.policy for layer in layers for rule in rules_at(layer, port)}
         chains = (chain for layer in layers for chain in layer.chains)
@@ -208,7 +209,7 @@ class ProgressTracker:
     def _closed_port(self, node: str, port: int, closure: Closure) -> ClosedPort:
         deciding = set(self._enforcement.plans.of_port(node, port).policies)
         if node in self._enforcement.sites:
-            for layer in self._enforcement.authority.programs.program(node).layers:
+            for layer in programs_of(self._enforcement.authority).program(node).layers:
                 rules = (rule for chain in at_port(layer, port).chains for rule in chain.rules(observed=True))
                 deciding |= {policy_name(rule.origin.policy) for rule in rules if rule.origin.policy is not None}
         return ClosedPort(port, closure.reason, closure.policies, tuple(sorted(deciding)), closure.parts)

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from eastgate import dialects
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import dataclass
 from eastgate.cluster import World
@@ -171,7 +171,7 @@ class ClusterView:
     @property
     def index(self) -> _Index:
         """Return what is looked up for each policy. It is made again when something has changed."""
-        version = self.authority.programs.version
+        version = programs_of(self.authority).version
         if self._indexed is None or self._indexed.version != version:
             self._indexed = _Index(self.authority)
         return self._indexed
@@ -179,7 +179,7 @@ class ClusterView:
 
 class _Index:
     def __init__(self, authority: Authority) -> None:
-        self.version = authority.programs.version
+        self.version = programs_of(authority).version
         self.by_ref = {policy.ref: policy for policy in authority.policies}
         self._by_home: dict[tuple[str, str | None], list[Policy]] = {}
         for policy in self.by_ref.values():
@@ -285,7 +285,7 @@ def _parts(policy: Policy, stored: StoredPolicy, view: ClusterView, kind: Kind[A
 
 def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, view: ClusterView) -> _Part:
     authority = view.authority
-    nodes = nodes_of(authority.programs.points_targeted(policy), authority.world, view.index)
+    nodes = nodes_of(programs_of(authority).points_targeted(policy), authority.world, view.index)
     name = policy_name(policy.ref)
     has_address = partial(_has_address, authority.world)
     progress = progress_at(nodes, view.report, name, stored.generation, stored.uid, has_address)
@@ -301,7 +301,7 @@ def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, vi
         notices = list(native_notices(*native, evidence))
     else:
         in_force, notices = programmed(progress, audit=policy.audit), list(progress.notices())
-        overriding = find_overriding(policy, nodes, authority.programs) if ancestor is None else None
+        overriding = find_overriding(policy, nodes, programs_of(authority)) if ancestor is None else None
         in_force = overriding.limit(in_force) if overriding is not None else in_force
     if stored.is_being_deleted:
         in_force = replace(in_force, message=f"{in_force.message}; it is being deleted, and counts until it is gone")

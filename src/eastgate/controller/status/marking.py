@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import Everything
 from eastgate.control.gateways import gateway_of
@@ -67,7 +67,7 @@ def _differing(before: Mapping[str, AppliedPolicy], after: Mapping[str, AppliedP
 
 def policies_at(nodes: Iterable[str], authority: Authority) -> set[PolicyRef]:
     """Return the policies that proxies of some nodes enforce, or would; for a Gateway, all that may be about one."""
-    world, engine = authority.world, authority.programs
+    world, engine = authority.world, programs_of(authority)
     refs: set[PolicyRef] = set()
     for node in nodes:
         if node in world.workloads:

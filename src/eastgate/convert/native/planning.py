@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.reading import Manifests
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Operator, Selector
@@ -295,7 +295,7 @@ def _beside(draft: _Draft, pair: Pair) -> Iterator[PolicyRef]:
     """Yield the policies of the mesh that others have written for a destination."""
     mesh = draft.comparison.new
     pods = [member for member in pair.members if pair.kind == "pod" and member in mesh.world.workloads]
-    attached = {each.policy.ref for pod in pods for each in mesh.programs.attached(pod)}
+    attached = {each.policy.ref for pod in pods for each in programs_of(mesh).attached(pod)}
     taken = draft.situation.taken
     refs = (ref for ref in attached if (ref.group, ref.kind, ref.namespace or "", ref.name) in taken)
     yield from sorted(refs, key=str)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.reading import Manifests, read_plain
 from eastgate.cluster import Namespace, Operator, PodsMatching, Selector, Workload, WorldObject
 from eastgate.cluster.unread import Handling
@@ -54,7 +54,7 @@ class Prover:
         """Return the requests that the mesh answers otherwise with these objects."""
         mesh = self._authority([*natives, *self._situation.foreign], *self._after)
         if self._is_linkerd:
-            attached = self.policies.programs.attached
+            attached = programs_of(self.policies).attached
             targeted = {key for key in self.policies.world.workloads if attached(key)}
             comparison = compare(self.policies, mesh, targeted, spellings=False)
         else:
@@ -63,7 +63,7 @@ class Prover:
 
     def sources_at(self, kind: str, members: Sequence[str]) -> list[SourcePolicy]:
         """Return the policies that target a destination; those of its namespace where it is no pod."""
-        world, engine = self.policies.world, self.policies.programs
+        world, engine = self.policies.world, programs_of(self.policies)
         pods = [member for member in members if kind == "pod" and member in world.workloads]
         refs = {each.policy.ref for pod in pods for each in engine.attached(pod)}
         namespaces = {member.partition("/")[0] for member in members} if not pods else set()

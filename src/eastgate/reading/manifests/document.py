@@ -82,7 +82,7 @@ class Document:
     _node: Node | None
     data: dict[str, Plain] | None
     """The content without positions, if these were not asked for."""
-    origin: Stretch | Node | RenderedObject = field(repr=False, compare=False)
+    _origin: Stretch | Node | RenderedObject = field(repr=False, compare=False)
     """The source from which positions are read on demand."""
     default_namespace: str = field(default="default", repr=False, compare=False)
     _located: Node | None = field(default=None, repr=False, compare=False)
@@ -93,8 +93,8 @@ class Document:
     @property
     def node(self) -> Node | None:
         """Return the content with positions, if they were asked for. That of an object of a cluster is not kept."""
-        if self._node is None and self.data is None and isinstance(self.origin, RenderedObject):
-            return self.origin.node()
+        if self._node is None and self.data is None and isinstance(self._origin, RenderedObject):
+            return self._origin.node()
         return self._node
 
     @property
@@ -118,24 +118,29 @@ class Document:
         root = self._node or self._located
         if root is not None:
             return root.span
-        return self.origin.span if isinstance(self.origin, Node) else self.origin.span()
+        return self._origin.span if isinstance(self._origin, Node) else self._origin.span()
 
     def locate(self, *path: str | int) -> Span:
         """Return the span of the value at a path of keys and indices; if there is none, of the nearest around it."""
         root = self._node or self._located
         if root is None:
-            root = self.origin if isinstance(self.origin, Node) else self.origin.node()
-            if not isinstance(self.origin, RenderedObject):
+            root = self._origin if isinstance(self._origin, Node) else self._origin.node()
+            if not isinstance(self._origin, RenderedObject):
                 self._located = root
         return root.nearest(*path).span
+
+
+def origin_of(document: Document) -> Stretch | Node | RenderedObject:
+    """Return the source from which positions of an object are read on demand."""
+    return document._origin
 
 
 def content_of(document: Document) -> Plain:
     """Return the content of an object without positions."""
     if document.data is not None:
         return document.data
-    if isinstance(document.origin, RenderedObject):
-        return document.origin.data
+    if isinstance(document._origin, RenderedObject):
+        return document._origin.data
     return document.node.plain() if document.node is not None else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from eastgate.authority.authority import programs_of
 from eastgate.cluster import Backend, Gateway, GrpcMatch, Route, RouteMatch, StreamRule
 from eastgate.cluster.points import DeadEnd, NamedPoint, Point, RuleNamed
 from eastgate.cluster.routing import ListenerGroup, RoutingTable
@@ -200,7 +201,7 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
     world = cluster.authority.world
     point = GatewayNamed(gateway.namespace, gateway.name)
 
-    is_guarded = cluster.authority.programs.is_guarded
+    is_guarded = programs_of(cluster.authority).is_guarded
 
     def ways_of(request: Request) -> list[Way]:
         return list(through_gateway(gateway, request, world, is_guarded=is_guarded))
@@ -251,7 +252,7 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
 def describe_route(cluster: Cluster, route: Route) -> Description:
     point = RouteNamed(route.namespace, route.name, route.kind)
     is_routed = route.kind != "TCPRoute"
-    world, is_guarded = cluster.authority.world, cluster.authority.programs.is_guarded
+    world, is_guarded = cluster.authority.world, programs_of(cluster.authority).is_guarded
 
     def ways_of(request: Request) -> list[Way]:
         return list(through_route(route, request, world, is_guarded=is_guarded)) if is_routed else []

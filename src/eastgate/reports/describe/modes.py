@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from eastgate import dialects
+from eastgate.authority.authority import programs_of
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload
 from eastgate.cluster.points import Direction
@@ -77,7 +78,7 @@ def summary(shown: Iterable[ShownMode]) -> str:
 def stances_of(cluster: Cluster, workload: Workload) -> dict[str, Hashable]:
     """Return what the workload itself says to each dialect that lets it have a say, by the dialect's name."""
     authority = cluster.authority
-    attached = authority.programs.attached(workload.key)
+    attached = programs_of(authority).attached(workload.key)
     return dict(dialects.stances(workload, attached, authority.settings, authority.world))
 
 
@@ -94,11 +95,11 @@ def _modes(cluster: Cluster, workload: Workload) -> list[ShownMode]:
 
 def _of_dialect(dialect: Dialect[Any], cluster: Cluster, workload: Workload, stance: Hashable) -> Iterable[ShownMode]:
     authority = cluster.authority
-    attached = authority.programs.attached(workload.key)
+    attached = programs_of(authority).attached(workload.key)
     scene = Scene(authority.settings, authority.world, stance)
     layers = {layer.at: layer for layer in dialect.assemble(attached, scene)}
     for end in cluster.network_ends(workload.key):
-        at_end = dialect.assemble_end(authority.programs.attached(end), end.direction, scene)
+        at_end = dialect.assemble_end(programs_of(authority).attached(end), end.direction, scene)
         layers |= {layer.at: layer for layer in at_end}
     policies = [policy for policy in cluster.attached(workload.key) if isinstance(policy, dialect.model)]
     for placement in dict.fromkeys((*dialect.words.levels, *layers)):
@@ -119,7 +120,7 @@ _INGRESS = Placement(Site.NETWORK, Direction.INGRESS)
 
 def isolation_text(cluster: Cluster, workloads: Sequence[Workload]) -> str | None:
     """Say which network policies refuse what no rule of them allows to workloads; None where there are none."""
-    engine = cluster.authority.programs
+    engine = programs_of(cluster.authority)
     shown = (mode for workload in workloads for mode in modes(cluster, workload) if mode.at == _INGRESS)
     names = sorted({str(ref) for mode in shown if mode.mode in (Mode.ALLOW_LIST, Mode.CLOSED) for ref in mode.policies})
     is_sent_under_policies = any(engine.layers_of(each, Direction.EGRESS) for each in engine.network_policies)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from eastgate.authority.authority import programs_of
 from eastgate.authority.questions import NOT_DECLARED, QuestionError
 from eastgate.basics.diagnostics import did_you_mean
 from eastgate.cluster import CONTROLLER_KINDS, ROUTE_KINDS, PodsMatching, Selector, Service, ServicePort, Workload
@@ -159,7 +160,7 @@ def _differences(cluster: Cluster, pods: list[Workload]) -> DescribedField:
     """Group the pods that decide alike; a Service should have no more than one group."""
     groups: dict[int, list[Workload]] = {}
     for pod in pods:
-        groups.setdefault(id(cluster.authority.programs.program(pod.key)), []).append(pod)
+        groups.setdefault(id(programs_of(cluster.authority).program(pod.key)), []).append(pod)
     data: list[dict[str, object]] = []
     lines: list[str] = []
     for members in groups.values():

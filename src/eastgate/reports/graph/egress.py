@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
+from eastgate.authority.authority import programs_of
 from eastgate.authority.questions.senders import send
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload
@@ -59,7 +60,7 @@ class Egress:
 def find_egress(surveyed: Survey, *, why: bool) -> Egress:
     """Find what the workloads that are asked about may reach outside the cluster."""
     selection, authority = surveyed.selection, surveyed.reach.authority
-    if not authority.programs.has_network_policies or selection.external or selection.tool is not None:
+    if not programs_of(authority).has_network_policies or selection.external or selection.tool is not None:
         return Egress()
     bundles: list[Bundle] = []
     for workload in authority.world.workloads.values():
@@ -68,7 +69,7 @@ def find_egress(surveyed: Survey, *, why: bool) -> Egress:
         is_chosen = selection.chooses_pod(node, account) and selection.namespace in (None, workload.namespace)
         if not workload.is_pod or workload.host_network or not is_chosen:
             continue
-        layers = authority.programs.program(NetworkEnd(workload.key, Direction.EGRESS)).layers
+        layers = programs_of(authority).program(NetworkEnd(workload.key, Direction.EGRESS)).layers
         bundles += _bundles(surveyed, workload, layers, why=why)
     chosen = [each for each in bundles if selection.chooses_target(_addresses(each.targets[0]), ())]
     nodes = {each.targets[0]: _addresses(each.targets[0]) for each in chosen}

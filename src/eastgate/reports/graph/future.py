@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
+from eastgate.authority.authority import programs_of
 from eastgate.authority.questions.senders import Sender, receive
 from eastgate.cluster import PodsAcross, Workload
 from eastgate.cluster.objects import NAME_LABEL
@@ -39,7 +40,7 @@ class FutureNamespaces:
     @cached_property
     def _is_asked(self) -> bool:
         """Return whether such rows are asked for, and nothing but the receiver decides about them."""
-        engine = self._authority.programs
+        engine = programs_of(self._authority)
         across = [
             policy
             for policy in engine.network_policies
@@ -49,7 +50,7 @@ class FutureNamespaces:
 
     def bundles(self, reached: Reached) -> Iterator[Bundle]:
         """Yield the rows of one destination."""
-        world, engine = self._authority.world, self._authority.programs
+        world, engine = self._authority.world, programs_of(self._authority)
         workload = world.workloads[reached.destination.members[0]]
         wanted = self._found.selection.namespace
         members = tuple(name for name in reached.members if wanted in (None, self._found.targets[name].namespace))
@@ -83,7 +84,7 @@ class FutureNamespaces:
                     yield self._bundle(node, members, ports)
 
     def _selectors(self, workload: Workload, attribute: Attribute) -> list[Labelled]:
-        layers = self._authority.programs.program(NetworkEnd(workload.key, Direction.INGRESS)).layers
+        layers = programs_of(self._authority).program(NetworkEnd(workload.key, Direction.INGRESS)).layers
         asked = (atom for layer in layers for atom in layer.atoms(observed=False))
         matchers = (atom.matcher for atom in asked if isinstance(atom, Is) and atom.attribute == attribute)
         return list(dict.fromkeys(matcher for matcher in matchers if isinstance(matcher, Labelled)))

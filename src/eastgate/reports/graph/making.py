@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from eastgate.authority.authority import programs_of
 from eastgate.cluster.points import Direction, NetworkEnd
 from eastgate.ir.symbolic.callers import AnonymousCell
 from eastgate.reach.destinations import DestinationKind
@@ -43,7 +44,7 @@ def _by_pod(surveyed: Survey, *, why: bool, each: bool = False) -> Graph:
 
     `each`: rows name every pod, and nothing else.
     """
-    if not surveyed.reach.authority.programs.has_network_policies:
+    if not programs_of(surveyed.reach.authority).has_network_policies:
         graph = list_graph(surveyed, why=why)
         nodes = _with_protection(surveyed, graph.nodes)
         return replace(graph, nodes=nodes, is_whole=surveyed.selection.is_everything)
@@ -75,7 +76,7 @@ def _workloads(surveyed: Survey) -> dict[str, GraphNode]:
 
 def _with_pods(surveyed: Survey, graph: Graph) -> Graph:
     """Add to a graph of accounts the edges of pods that network policies tell apart, and egress."""
-    if not surveyed.reach.authority.programs.has_network_policies:
+    if not programs_of(surveyed.reach.authority).has_network_policies:
         return replace(graph, nodes=_with_protection(surveyed, graph.nodes))
     pods = _by_pod(surveyed, why=True, each=True)
     plain = {
@@ -124,7 +125,7 @@ def _with_protection(surveyed: Survey, nodes: Mapping[str, GraphNode]) -> dict[s
 
 
 def _is_unprotected(surveyed: Survey, reached: Reached, name: str) -> bool:
-    engine, reach = surveyed.reach.authority.programs, surveyed.reach
+    engine, reach = programs_of(surveyed.reach.authority), surveyed.reach
     workload = surveyed.reach.authority.world.workloads[name.partition(":")[2]]
     layers = list(engine.program(workload.key).layers)
     if engine.has_network_policies and workload.is_pod and not workload.host_network:
@@ -143,7 +144,7 @@ def _is_unprotected(surveyed: Survey, reached: Reached, name: str) -> bool:
 def _grouped(surveyed: Survey, by: Grouping, *, why: bool) -> Graph:
     if by is Grouping.WORKLOAD:
         return list_graph(surveyed, why=why)
-    if not surveyed.reach.authority.programs.has_network_policies:
+    if not programs_of(surveyed.reach.authority).has_network_policies:
         return group_graph(surveyed, by)
     rows = PodRowsOfGraph(_by_pod(surveyed, why=why, each=True), _by_pod(surveyed, why=why))
     return group_graph(surveyed, by, rows)

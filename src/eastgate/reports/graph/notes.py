@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.authority.authority import programs_of
 from eastgate.authority.enforcement import inapplicable_lines
 from eastgate.cluster import Workload
 from eastgate.cluster.points import Point
@@ -33,7 +34,7 @@ def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
             if pods and unread.targets.located:
                 named = ", ".join(limit(pods, _MOST))
                 yield f"{unread} could deny what is marked allow? or depends?: it is about {named}"
-    uncertain = {policy.ref: point for point in points for policy in authority.programs.uncertain(point)}
+    uncertain = {policy.ref: point for point in points for policy in programs_of(authority).uncertain(point)}
     for ref, point in uncertain.items():
         yield f"{ref} selects by a label that a cluster adds: it is taken not to target {point}"
     yield from _enforcement_notes(cluster, points)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
+from eastgate.authority.authority import programs_of
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload
 from eastgate.ir import Computed, Is, Predicate, Prefix, atoms, labels_text, rewrite
@@ -238,7 +239,7 @@ class PodRows:
             outcome = _without_default(outcome_of(entrance, answer, branches, facts, exact=self._found.selection.exact))
             rules = [origin for way in outcome.ways for origin in way.by]
             by_identity = bool(rules) and not any(
-                origin.policy is None or origin.policy in self._authority.programs.network_refs for origin in rules
+                origin.policy is None or origin.policy in programs_of(self._authority).network_refs for origin in rules
             )
             self._outcomes[key] = (outcome if self._why else without_rules(outcome)), by_identity
         return self._outcomes[key]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.basics.records import dataclass
 from eastgate.cluster import (
     ContainerPort,
@@ -179,7 +179,7 @@ def imagine_callers(authority: Authority, callers: CallerSelector) -> tuple[list
     Those of one list can exist together; the second list has those that can exist beside all others. Raises
     TooManyLabellings.
     """
-    world, engine = authority.world, authority.programs
+    world, engine = authority.world, programs_of(authority)
     groups = callers.of, callers.without
     selected = [group.pods for group in groups if group.pods is not None]
     if not engine.has_network_policies and not selected:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import QuestionError
 from eastgate.basics.collection import no_collection
@@ -266,7 +266,7 @@ class StatementProof:
         """
         account = question.source
         groups = self._statement.callers.of, self._statement.callers.without
-        is_by_pod = self._authority.programs.has_network_policies or any(group.pods is not None for group in groups)
+        is_by_pod = programs_of(self._authority).has_network_policies or any(group.pods is not None for group in groups)
         if not isinstance(account, ends.ServiceAccount) or not is_by_pod:
             return
         pods = (pod for pod in self._authority.world.workloads.values() if pod.is_pod and pod.key not in place.members)
@@ -337,7 +337,7 @@ class StatementProof:
         if decision.policy is not None:
             return [decision.policy]
         attached = (
-            each.policy for point in decision.arrival.points for each in self._authority.programs.attached(point)
+            each.policy for point in decision.arrival.points for each in programs_of(self._authority).attached(point)
         )
         return list(dict.fromkeys(str(policy.ref) for policy in attached))
 
@@ -350,7 +350,7 @@ class StatementProof:
         if authority.rejected and (rejected := authority.rejected_at(points)):
             return f"{rejected[0].ref} cannot be read ({rejected[0].span.location})"
         for point in points:
-            uncertain = authority.programs.uncertain(point)
+            uncertain = programs_of(authority).uncertain(point)
             if uncertain:
                 return (
                     f"{uncertain[0].ref} selects by a label that a cluster adds to pods, as those of {point} may have"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.cluster import ROUTE_KINDS, PodNamed, PodsMatching, PodsOfAccount, PodsOfService, PodsOwnedBy, Target
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import HostNamed, RulesOfGateway, RulesOfRoute
@@ -38,7 +38,7 @@ def selects_otherwise(comparison: AuthorityComparison, statement: Statement) -> 
                 return f"it selects pods by labels, and those of {key} change"
     changed = frozenset(comparison.pairing.changed)
     sides = comparison.old, comparison.new
-    if statement.include_future and any(not changed.isdisjoint(side.programs.network_refs) for side in sides):
+    if statement.include_future and any(not changed.isdisjoint(programs_of(side).network_refs) for side in sides):
         return "network policies change, which look at the labels of callers that do not exist yet"
     return None
 
@@ -79,7 +79,7 @@ def may_select(comparison: AuthorityComparison, statement: Statement, targets: S
     if not covers:
         return False
     changed = frozenset(comparison.pairing.changed)
-    if any(ref in side.programs.network_refs for side in sides for ref in changed):
+    if any(ref in programs_of(side).network_refs for side in sides for ref in changed):
         return True
     objects = [name for name in differing_objects(*sides) if name.kind not in _ABOUT_EXISTING]
     if not all(name.kind in _IN_ITS_NAMESPACE for name in objects):

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from eastgate import dialects
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.questions import Question
 from eastgate.basics.diagnostics import Code
 from eastgate.basics.diagnostics.spans import Span
@@ -73,7 +73,7 @@ class PolicyInventory:
         return (group for group in self.groups if group.is_workload)
 
     def _workload_groups(self) -> Iterator[Group]:
-        engine = self.authority.programs
+        engine = programs_of(self.authority)
         engine.compile_all()
         members: dict[int, list[str]] = {}
         programs: dict[int, Program] = {}
@@ -89,7 +89,7 @@ class PolicyInventory:
                 yield Group(program.layers, engine.attached(first.key), keys, destination)
 
     def _named_groups(self) -> Iterator[Group]:
-        engine = self.authority.programs
+        engine = programs_of(self.authority)
         points = {target for policy in self.policies for target in policy.targets if isinstance(target, NamedPoint)}
         for point in sorted(points, key=str):
             destination = f"{_DESTINATIONS[type(point)]}:{point.namespace}/{point.name}"
@@ -103,7 +103,7 @@ class PolicyInventory:
 
     def program(self, group: Group) -> Program:
         """Return what decides at a group."""
-        return self.authority.programs.program(group.point or group.first)
+        return programs_of(self.authority).program(group.point or group.first)
 
     def assembled(self, group: Group, attached: Sequence[Attachment[Policy]], settings: Settings) -> Program:
         """Assemble the program of a group as other settings or other policies would make it."""

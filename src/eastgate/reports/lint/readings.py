@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 from eastgate.authority.auditing import Audited, Would, audited_by
+from eastgate.authority.authority import programs_of
 from eastgate.authority.point_programs import derivations_of, looked_at_by
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.questions.derived import derive_values, derived_among
@@ -128,7 +129,7 @@ def find_audit_changes(inventory: PolicyInventory) -> Iterator[Finding]:
                 for policy in here:
                     changes.setdefault(policy.ref, _Changes()).add(question, entries, policy, group.first)
     for policy in audited.values():
-        if policy.ref in inventory.authority.programs.network_refs:
+        if policy.ref in programs_of(inventory.authority).network_refs:
             changes[policy.ref] = _network_changes(policy, inventory)
         elif any(isinstance(target, RulesOfGateway | RulesOfRoute) for target in policy.targets):
             changes[policy.ref] = _route_changes(policy, inventory)
@@ -158,7 +159,7 @@ def _network_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
     """Return what an audited policy of the network would change between pods that exist."""
     changes, authority = _Changes(), inventory.authority
     pods = [workload for workload in inventory.world.workloads.values() if workload.is_pod]
-    selected = {str(point) for point in authority.programs.points_of(policy.ref) if isinstance(point, str)}
+    selected = {str(point) for point in programs_of(authority).points_of(policy.ref) if isinstance(point, str)}
     chosen = [pod for pod in pods if pod.key in selected][:_MOST_PODS]
     for pod, other in product(chosen, pods[:_MOST_PODS]):
         for source, to in ((other, pod), (pod, other)) if pod is not other else ():

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import Question, QuestionError
-from eastgate.authority.reading import DocumentSource
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import brief, dataclass
 from eastgate.cluster.unread import Handling
@@ -111,6 +110,8 @@ class Table:
     `environments` are the names, or patterns of names, of the environments that it is run in. `environment` is the name
     of the one that it is about.
 
+    `manifests` are paths, or the cluster that it is about.
+
     `problem` says why it cannot be read, where it cannot: then nothing of it can pass.
     """
 
@@ -126,8 +127,7 @@ class Table:
     unread: Handling = Handling.BY_KIND
     bounds: Bounds = ANYWHERE  # of what it names
     problem: str | None = None
-    statement: Statement | None = None
-    cluster: DocumentSource | None = None  # that it is about, in place of manifests
+    _statement: Statement | None = None
     environments: tuple[str, ...] = ()
     environment: str | None = None
 

@@ -56,8 +56,7 @@ def read_tables(
     tables: list[Table] = []
     given = [Path(path) for path in paths]
     about_cluster: dict[str, Any] = {
-        "cluster": cluster,
-        "manifests": (),
+        "manifests": (cluster,),
         "objects": None,
         "rejects": (),
         "environments": (),
@@ -72,7 +71,7 @@ def read_tables(
         bounds = ANYWHERE if follow else around(file)
         read = [_table(node, Path(file), base, bounds, unread, reporter) for node in nodes]
         tables.extend(read if cluster is None else (replace(each, **about_cluster) for each in read))
-    if not any(table.all_cases or table.rejects or table.problem or table.statement for table in tables):
+    if not any(table.all_cases or table.rejects or table.problem or table._statement for table in tables):
         where = ", ".join(str(path) for path in given)
         if not reporter.errors:
             what, help_ = (KIND, f"write one, of apiVersion {API_VERSION}") if not tables else ("case", "write cases")
@@ -161,7 +160,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
         ),
         bounds=bounds,
         unread=Handling(handling_text) if (handling_text := _text(spec, "unread")) is not None else handling,
-        statement=statement_of(spec, given, _text(node["metadata"], "namespace")) if kind in INVARIANTS else None,
+        _statement=statement_of(spec, given, _text(node["metadata"], "namespace")) if kind in INVARIANTS else None,
     )
 
 

@@ -78,8 +78,7 @@ def _more(result: Result) -> Iterator[str]:
 
 def _reading(result: Result) -> StatementReading:
     table = result.table
-    manifests = table.manifests if table.cluster is None else (table.cluster,)
-    return StatementReading(manifests, table.objects, table.settings, table.unread, table.jwks, table.environment)
+    return StatementReading(table.manifests, table.objects, table.settings, table.unread, table.jwks, table.environment)
 
 
 def _result(result: Result) -> dict[str, object]:

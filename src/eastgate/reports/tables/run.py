@@ -13,7 +13,14 @@ from eastgate.authority.decisions import Decision
 from eastgate.authority.environments import Deployment, chosen, deployments
 from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.questions import QuestionError
-from eastgate.authority.reading import ManifestError, Manifests, read_documents, read_manifests, sort_reading
+from eastgate.authority.reading import (
+    DocumentSource,
+    ManifestError,
+    Manifests,
+    read_documents,
+    read_manifests,
+    sort_reading,
+)
 from eastgate.authority.spelling import KnownNames
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import Span
@@ -119,7 +126,7 @@ def run_tables(
         if why := _why_stopped(manifests, problem, strict=strict):
             run.results.extend(_unanswered(table, why))
             continue
-        if not table.all_cases and table.statement is None:
+        if not table.all_cases and table._statement is None:
             continue
         try:
             keys = _keys(table)
@@ -130,8 +137,8 @@ def run_tables(
         run.diagnostics.extend(notice for notice in authority.notices() if notice not in run.diagnostics)
         if run.coverage is not None:
             run.coverage.add_policies(authority.policies)
-        if table.statement is not None:
-            run.results.append(_prove(table, table.statement, authority, run, strict=strict))
+        if table._statement is not None:
+            run.results.append(_prove(table, table._statement, authority, run, strict=strict))
         _run_cases(table, authority, run, strict=strict, on_case=on_result)
     return run
 
@@ -139,8 +146,8 @@ def run_tables(
 def _unanswered(table: Table, why: str) -> Iterator[Result]:
     """Yield the results of a table without answers."""
     yield from (Result(table, case.name, case.span, why, case.cites) for case in table.all_cases)
-    if table.statement is not None:
-        yield _stated(table, table.statement, why)
+    if table._statement is not None:
+        yield _stated(table, table._statement, why)
 
 
 class _Repositories:
@@ -209,11 +216,11 @@ def _run_cases(table: Table, authority: Authority, run: Run, *, strict: bool, on
 
 def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
     if table.objects is None:
-        key = (table.manifests, table.settings, table.bounds if table.cluster is None else ANYWHERE)
+        is_about_cluster = any(isinstance(path, DocumentSource) for path in table.manifests)
+        key = (table.manifests, table.settings, ANYWHERE if is_about_cluster else table.bounds)
         if key not in shared:
-            paths = table.manifests if table.cluster is None else (table.cluster,)
-            manifests = read_manifests(paths, table.settings, bounds=table.bounds)
-            shared[key] = manifests if paths else Manifests(table.settings)
+            manifests = read_manifests(table.manifests, table.settings, bounds=table.bounds)
+            shared[key] = manifests if table.manifests else Manifests(table.settings)
         return shared[key]
     files = read_documents(table.manifests, table.settings, bounds=table.bounds)
     reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.authority.auditing import Audited
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import NOT_DECLARED, Question, QuestionError, ends
 from eastgate.basics.regexes import regex
@@ -48,8 +48,8 @@ def explain_observation(observation: Observation, authority: Authority) -> Expla
     attached = frozenset(
         policy_name(attachment.policy.ref)
         for point in destinations.points(observation, authority)
-        for attachment in authority.programs.attached(point)
-    ) | frozenset(map(policy_name, authority.programs.network_refs))
+        for attachment in programs_of(authority).attached(point)
+    ) | frozenset(map(policy_name, programs_of(authority).network_refs))
     comparison = _compare(observation, decider, decision, authority, attached)
     way = destination.title if destination is not None else None
     return _explanation(observation, decider, comparison, decision, way, audited)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from time import thread_time
 from typing import Any
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.ir import PolicyRef
@@ -66,14 +66,14 @@ class Standings:
         standings: dict[PolicyRef, tuple[int, InvariantStanding]] = {}
         for invariant in invariants:
             version, known = self._known.get(invariant.ref, (-1, None))
-            if known is not None and known.invariant == invariant and version == authority.programs.version:
+            if known is not None and known.invariant == invariant and version == programs_of(authority).version:
                 standings[invariant.ref] = version, InvariantStanding(invariant, known.finding, changed=False)
                 continue
             finding = prove(authority, invariant.statement)
             changed = known is None or known.invariant != invariant or known.finding.standing != finding.standing
             standings[invariant.ref] = -1, InvariantStanding(invariant, finding, changed)
         # Imagining workloads counts as a change, so that the version is that after all of it
-        version = authority.programs.version
+        version = programs_of(authority).version
         self._known = {ref: (version, standing) for ref, (_, standing) in standings.items()}
         return [standing for _, standing in standings.values()]
 

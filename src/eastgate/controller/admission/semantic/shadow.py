@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from eastgate.authority.authority import Authority
+from eastgate.authority.authority import Authority, programs_of
 from eastgate.authority.reading import Manifests, read_plain
 from eastgate.cluster import ROUTE_KINDS, Change, Controller, ObjectId, Pod, PodsOwnedBy
 from eastgate.cluster.points import Direction
@@ -114,11 +114,11 @@ class Shadows:
     def _touched(self, ref: PolicyRef) -> frozenset[str] | None:
         if self._changes:
             return self._touched_by_objects()
-        sides = self.old.programs, self.new.programs
+        sides = programs_of(self.old), programs_of(self.new)
         if not any(ref in engine.network_refs for engine in sides):
             return None  # the comparison finds out by itself
         policies = [policy for engine in sides for policy in engine.network_policies if policy.ref == ref]
-        if any(self.new.programs.layers_of(policy, Direction.EGRESS) for policy in policies):
+        if any(programs_of(self.new).layers_of(policy, Direction.EGRESS) for policy in policies):
             return None
         return frozenset(point for engine in sides for point in engine.points_of(ref) if isinstance(point, str))
 
