@@ -53,7 +53,7 @@ def test_the_proposal_is_followed_to_the_letter() -> None:
 
 
 def test_the_page_shows_what_really_comes_out() -> None:
-    page = (HERE.parents[2] / "docs" / "converting.md").read_text(encoding="utf-8")
+    page = (HERE.parents[2] / "docs" / "guides" / "converting.md").read_text(encoding="utf-8")
     shown_files = ("gep-to-istio-out.yaml", "gep-to-istio-losses.txt", "authpolicy-to-istio-out.yaml")
     for shown in (*shown_files, "istio-to-gep-out.yaml", "istio-to-gep-losses.txt"):
         assert (HERE / shown).read_text(encoding="utf-8").rstrip() in page, shown
