@@ -86,7 +86,7 @@ docs: $(READY)  ## draw the pictures of the documentation
 	@$(BIN)/python docs/pictures.py
 
 site: $(READY)  ## build the documentation site into build/site/html; a broken link or anchor fails
-	@$(BIN)/python docs/site.py
+	@$(BIN)/python docs/website.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -1,6 +1,6 @@
 """The pages of the site that are made from the code: commands, diagnostics, names of the Python API, unread kinds.
 
-`docs/site.py` writes them when it builds the site. None of them is committed.
+`docs/website.py` writes them when it builds the site. None of them is committed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import eastgate
 from eastgate.basics.diagnostics import Code
 from eastgate.cli import main
 from eastgate.cli.catalogue import all_codes, chapters
-from eastgate.cli.helping import EXAMPLES, group_of
+from eastgate.cli.helping import EXAMPLES, OPTION_GROUPS, OTHER, REQUIRED, group_of
 from eastgate.cluster.unread import KINDS, EnforcementPlane, TargetField, UnreadEffect, UnreadKind
 
 MODULES = ("decisions", "describe", "diff", "graph", "lint", "manifests", "mesh", "tables")
@@ -97,14 +97,13 @@ def _command(name: str, command: click.Command) -> str:
         lines += ["## Examples", "", "```sh", *(f"eastgate {example}" for example in examples), "```", ""]
     if command.epilog:
         lines += ["## Exit status", "", _prose(command.epilog), ""]
-    options = [param for param in command.get_params(context) if param.get_help_record(context)]
-    groups: dict[str, list[str]] = {}
-    for param in options:
-        record = param.get_help_record(context)
-        assert record is not None
-        groups.setdefault(group_of(name, param), []).append(f"| {_option(record[0])} | {_prose(record[1])} |")
+    records = [(param, param.get_help_record(context)) for param in command.get_params(context)]
+    groups: dict[str, list[str]] = {group: [] for group in (REQUIRED, *OPTION_GROUPS.values(), OTHER)}
+    for param, record in records:
+        if record is not None and record[1]:
+            groups[group_of(name, param)].append(f"| {_option(record[0])} | {_prose(record[1])} |")
     for group, rows in groups.items():
-        lines += [f"## {group} options", "", "| option | meaning |", "|---|---|", *rows, ""]
+        lines += [f"## {group} options", "", "| option | meaning |", "|---|---|", *rows, ""] if rows else []
     return "\n".join(lines)
 
 
@@ -158,7 +157,8 @@ def _diagnostic(code: Code, chapter: str) -> str:
     lines = [
         f"# {code.id}: {code.title}",
         "",
-        f"Severity: **{code.severity}**. Chapter: [{chapter}](index.md#{anchor}).",
+        f"Severity: **{code.severity}**. Chapter: [{chapter}](index.md#{anchor}). `eastgate lint --explain {code.id}`",
+        "prints this text.",
         "",
         code.explanation,
         "",
@@ -216,7 +216,7 @@ def _name(module: ModuleType, name: str) -> list[str]:
     lines = [f"### {module.__name__}.{name}", ""]
     if inspect.isroutine(value) or (inspect.isclass(value) and not issubclass(value, Exception)):
         lines += ["```python", f"{name}{_signature(value)}", "```", ""]
-    lines += [_docstring(value), ""] if _docstring(value) else []
+    lines += [_docstring(value) or f"An instance of `{type(value).__name__}`.", ""]
     if inspect.isclass(value):
         for attribute, member in vars(value).items():
             about = _docstring(member)
