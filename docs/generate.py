@@ -66,9 +66,8 @@ def pages() -> Iterator[tuple[str, str]]:
 def _verbs() -> Iterator[tuple[str, click.Command]]:
     context = click.Context(main)
     for name in main.list_commands(context):
-        command = main.get_command(context, name)
-        assert command is not None
-        yield name, command
+        if command := main.get_command(context, name):
+            yield name, command
 
 
 def _commands() -> str:
@@ -117,7 +116,7 @@ def _first_paragraph(command: click.Command) -> str:
 
 
 def _option(names: str) -> str:
-    return "`" + names.replace("|", "&#124;").replace("`", "") + "`" if "|" not in names else f"<code>{_cell(names)}</code>"
+    return f"<code>{_cell(names)}</code>" if "|" in names else f"`{names}`"
 
 
 def _prose(text: str) -> str:
@@ -147,7 +146,8 @@ def _diagnostics() -> str:
     for chapter, modules in chapters().items():
         lines += ["", f"## {chapter}", "", "| code | severity | meaning |", "|---|---|---|"]
         lines += [
-            f"| [{code.id}]({code.id.lower()}.md) | {code.severity} | {_cell(code.title)} |" for code in all_codes(modules)
+            f"| [{code.id}]({code.id.lower()}.md) | {code.severity} | {_cell(code.title)} |"
+            for code in all_codes(modules)
         ]
     return "\n".join(lines) + "\n"
 
@@ -184,7 +184,9 @@ def _unread_kinds() -> str:
         "|---|---|---|---|---|",
     ]
     kinds = sorted(KINDS, key=lambda one: (one.group, one.kind))
-    lines += [f"| {one.group} | {one.kind} | {_can(one)} | {_AT[one.plane]} | {_BY[one.target_field]} |" for one in kinds]
+    lines += [
+        f"| {one.group} | {one.kind} | {_can(one)} | {_AT[one.plane]} | {_BY[one.target_field]} |" for one in kinds
+    ]
     return "\n".join(lines) + "\n"
 
 

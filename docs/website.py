@@ -10,8 +10,8 @@ import re
 import shutil
 import subprocess
 import sys
-from html import escape
 from collections.abc import Iterable
+from html import escape
 from pathlib import Path, PurePosixPath
 
 DOCS = Path(__file__).parent

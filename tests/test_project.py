@@ -66,7 +66,9 @@ def test_every_dependency_has_its_line() -> None:
 
 
 PAGES = sorted(
-    page.relative_to(ROOT).as_posix() for pattern in ("*.md", "docs/**/*.md", "conformance/*.md") for page in ROOT.glob(pattern)
+    page.relative_to(ROOT).as_posix()
+    for pattern in ("*.md", "docs/**/*.md", "conformance/*.md")
+    for page in ROOT.glob(pattern)
 )
 
 GENERATED = {ROOT / "docs" / name for name in generated_pages()}

@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning, loads nothing from other hosts, and has every page that it should."""
+"""The documentation site builds without a warning, loads nothing from other hosts, and has every page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.real
 def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
-    loaded = re.compile(r"<(?:script|img|iframe)[^>]*\ssrc=\"?(?:https?:)?//|<link[^>]*rel=\"?stylesheet[^>]*href=\"?(?:https?:)?//")
+    loaded = re.compile(
+        r"<(?:script|img|iframe)[^>]*\ssrc=\"?(?:https?:)?//|<link[^>]*rel=\"?stylesheet[^>]*href=\"?(?:https?:)?//"
+    )
     pages = list(site.rglob("*.html"))
     assert len(pages) > len(PAGES)
     assert [str(page.relative_to(site)) for page in pages if loaded.search(page.read_text(encoding="utf-8"))] == []

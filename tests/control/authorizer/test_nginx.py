@@ -1,4 +1,4 @@
-"""A real nginx, with the configuration of docs/guides/authorizer-proxies.md, asks over HTTP and does what the engine says."""
+"""A real nginx, with the configuration of its guide, asks over HTTP and does what the engine says."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from eastgate.cli import main
-from eastgate.cli.catalogue import all_codes
 from tests.docs.generated import generated_pages
 from tests.reports.lint.corpus import CASES, HERE
 
@@ -142,7 +141,10 @@ def test_a_code_is_explained_with_an_example_and_without_manifests() -> None:
     assert "    podSelector:" in right
 
 
-@pytest.mark.parametrize(("code", "hint"), [("EG6340", "did you mean"), ("ports", "https://eastgate.dev/reference/diagnostics/ lists all codes")])
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [("EG6340", "did you mean"), ("ports", "https://eastgate.dev/reference/diagnostics/ lists all codes")],
+)
 def test_a_code_that_does_not_exist_cannot_be_explained(code: str, hint: str) -> None:
     result = run("--explain", code)
     assert result.exit_code == 2
