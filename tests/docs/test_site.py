@@ -50,7 +50,12 @@ def test_every_code_and_command_has_a_page() -> None:
     for name in main.list_commands(click.Context(main)):
         command = main.get_command(click.Context(main), name)
         assert command is not None
-        options = {option for param in command.params for option in param.opts if option.startswith("-")}
+        options = {
+            option
+            for param in command.params
+            if isinstance(param, click.Option) and not param.hidden
+            for option in param.opts
+        }
         page = pages[f"reference/commands/{name}.md"]
         assert [option for option in options if option not in page] == []
 
@@ -66,7 +71,7 @@ def test_the_page_of_a_code_has_the_text_of_the_catalogue() -> None:
 
 def test_the_page_of_settings_has_each_with_its_default() -> None:
     page = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", page, re.MULTILINE)
+    rows = re.findall(r"^\| `([a-z]\w+)` \| (.*?) \|", page, re.MULTILINE)
     written = {name: re.findall(r"`([^`]*)`", values)[:1] for name, values in rows}
     assert {name: [value] if value else [] for name, value in Settings().to_json().items()} == written
 

@@ -173,7 +173,7 @@ def test_sarif_has_what_the_standard_demands(case: str) -> None:
     for rule in rules:
         assert rule["shortDescription"]["text"]
         assert rule["fullDescription"]["text"]
-        assert re.fullmatch(r"https://\S+/docs/errors\.md#eg\d{4}-[\w-]+", rule["helpUri"])
+        assert re.fullmatch(r"https://\S+/reference/diagnostics/eg\d{4}/", rule["helpUri"])
         assert rule["defaultConfiguration"]["level"] in ("error", "warning", "note")
     assert run_["results"]
     for result in run_["results"]:
