@@ -96,7 +96,7 @@ def _command(name: str, command: click.Command) -> str:
         lines += ["## Examples", "", "```sh", *(f"eastgate {example}" for example in examples), "```", ""]
     if command.epilog:
         lines += ["## Exit status", "", _prose(command.epilog), ""]
-    records = [(param, param.get_help_record(context)) for param in command.get_params(context)]
+    records = [(param, param.get_help_record(context)) for param in command.params]
     groups: dict[str, list[str]] = {group: [] for group in (REQUIRED, *OPTION_GROUPS.values(), OTHER)}
     for param, record in records:
         if record is not None and record[1]:
@@ -116,7 +116,7 @@ def _first_paragraph(command: click.Command) -> str:
 
 
 def _option(names: str) -> str:
-    return f"<code>{_cell(names)}</code>" if "|" in names else f"`{names}`"
+    return ", ".join(f"<code>{_cell(name)}</code>" if "|" in name else f"`{name}`" for name in names.split(", "))
 
 
 def _prose(text: str) -> str:
