@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from eastgate.cli import main
 from eastgate.cli.catalogue import all_codes
 from tests.docs.blocks import ROOT
 from tests.docs.generated import generated_pages, script
+from tests.missing import give_up
 
 DOCS = ROOT / "docs"
 MOST_WORDS = 2500
@@ -22,6 +24,8 @@ PAGES = sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if find_spec("zensical") is None:
+        give_up("zensical", "pip install -e '.[docs]'")
     folder = tmp_path_factory.mktemp("site")
     built = script("website").build(folder, generated_pages().items())
     assert built.returncode == 0, built.stdout
