@@ -12,12 +12,12 @@ SOAK ?= generated fuzz spire authorino kuadrant istio expressions netpol
 # Tests start hundreds of commands: each would compile its modules anew where the environment forbids writing them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test tables quick mutants soak generated fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs clean
+.PHONY: demo test tables quick mutants soak generated fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs site clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing eastgate and its tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench,docs]'
 	@touch $@
 
 demo: $(READY)  ## a tour of a small shop and one of agents and their tools, through real Envoys: calls, verdicts, changes while it runs
@@ -82,9 +82,11 @@ netpol: $(READY)  ## network policies beside np-guard's netpol-analyzer, which i
 bench: $(READY)  ## against real peers, in one run; BENCH_ARGS=--quick for a short one
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 
-docs: $(READY)  ## write the pages that are made from the code
-	@$(BIN)/python docs/generate.py
+docs: $(READY)  ## draw the pictures of the documentation
 	@$(BIN)/python docs/pictures.py
+
+site: $(READY)  ## build the documentation site into build/site/html; a broken link or anchor fails
+	@$(BIN)/python docs/website.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -1,4 +1,4 @@
-"""The pictures of `exploring.md`, which `eastgate graph` draws: of examples, and of clusters that are made up here."""
+"""The pictures of `guides/exploring.md`, which `eastgate graph` draws of examples and of clusters made up here."""
 
 from __future__ import annotations
 

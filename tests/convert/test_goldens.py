@@ -52,8 +52,9 @@ def test_the_proposal_is_followed_to_the_letter() -> None:
     assert token["patternMatching"]["patterns"][0]["value"] == scheme["identity"][0]["oidc"]["endpoint"]
 
 
-def test_the_page_shows_what_really_comes_out() -> None:
-    page = (HERE.parents[2] / "docs" / "converting.md").read_text(encoding="utf-8")
+def test_the_pages_show_what_really_comes_out() -> None:
+    guides = HERE.parents[2] / "docs" / "guides"
+    page = "".join(page.read_text(encoding="utf-8") for page in guides.glob("converting*.md"))
     shown_files = ("gep-to-istio-out.yaml", "gep-to-istio-losses.txt", "authpolicy-to-istio-out.yaml")
     for shown in (*shown_files, "istio-to-gep-out.yaml", "istio-to-gep-losses.txt"):
         assert (HERE / shown).read_text(encoding="utf-8").rstrip() in page, shown

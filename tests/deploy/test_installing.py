@@ -124,7 +124,9 @@ def test_install_upgrade_rollback_uninstall(server: ApiServer) -> None:
 
 def documented_upgrade() -> list[list[str]]:
     """Return the commands of each block of the section that tells how to upgrade."""
-    section = (ROOT / "docs" / "installation.md").read_text().split("\n## Upgrading\n")[1].split("\n## ")[0]
+    section = (
+        (ROOT / "docs" / "operations" / "installation.md").read_text().split("\n## Upgrading\n")[1].split("\n## ")[0]
+    )
     blocks = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
     assert [block.split()[0] for block in blocks] == ["helm", "kubectl"]
     return [block.splitlines() for block in blocks]
@@ -191,7 +193,9 @@ def test_the_documented_upgrade_works_again_and_again(own_api_server: ApiServer,
 
 def test_what_stays_goes_by_the_documented_commands(own_api_server: ApiServer) -> None:
     server = own_api_server
-    section = (ROOT / "docs" / "installation.md").read_text().split("\n## Removing it\n")[1].split("\n## ")[0]
+    section = (
+        (ROOT / "docs" / "operations" / "installation.md").read_text().split("\n## Removing it\n")[1].split("\n## ")[0]
+    )
     commands = re.findall(r"`(kubectl delete [^`]*)`", section)
     server.install("gateway-api", "istio")
     home = server.namespace("home")

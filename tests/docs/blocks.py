@@ -23,7 +23,7 @@ from pathlib import Path
 __all__ = ["PAGES", "ROOT", "Step", "steps", "with_outputs"]
 
 ROOT = Path(__file__).parents[2]
-_FOLDERS = ("*.md", "docs/*.md", "conformance/*.md", "examples/**/*.md")
+_FOLDERS = ("*.md", "docs/**/*.md", "conformance/*.md", "examples/**/*.md")
 _FENCE = "```"
 _HERE_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 

@@ -39,4 +39,6 @@ def _printed(step: Step, opened: Terminal, update: bool) -> str:
 
 
 def test_the_first_page_has_commands() -> None:
-    assert {"README.md", "docs/first-policy.md", "docs/mesh.md"} <= {str(page.relative_to(ROOT)) for page in PAGES}
+    assert {"README.md", "docs/start/first-policy.md", "docs/guides/mesh.md"} <= {
+        str(page.relative_to(ROOT)) for page in PAGES
+    }

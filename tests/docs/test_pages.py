@@ -15,7 +15,7 @@ from eastgate.cli import main
 from tests.docs.blocks import PAGES, ROOT
 
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-TEXTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "conformance").glob("**/*.md")})
+TEXTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *(ROOT / "conformance").glob("**/*.md")})
 
 
 def _blocks(page: Path) -> Iterator[tuple[str, str]]:

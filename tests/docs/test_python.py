@@ -13,12 +13,12 @@ from tests.docs.blocks import ROOT
 
 _TESTS = re.compile(r"```python pytest\n(.*?)```", re.DOTALL)
 _EXAMPLE = re.compile(r"```python\n(.*?)```(?:(?!```).)*?```text\n(.*?)```", re.DOTALL)
-EXAMPLES = _EXAMPLE.findall((ROOT / "docs" / "python-api.md").read_text(encoding="utf-8"))
+EXAMPLES = _EXAMPLE.findall((ROOT / "docs" / "reference" / "python-api.md").read_text(encoding="utf-8"))
 
 
 @pytest.mark.real
 def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
-    (code,) = _TESTS.findall((ROOT / "docs" / "python-api.md").read_text(encoding="utf-8"))
+    (code,) = _TESTS.findall((ROOT / "docs" / "reference" / "python-api.md").read_text(encoding="utf-8"))
     (tmp_path / "test_policies.py").write_text(code)
     command = [
         sys.executable,
@@ -36,7 +36,7 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
 
 
 def test_no_example_is_left_out() -> None:
-    page = (ROOT / "docs" / "python-api.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "python-api.md").read_text(encoding="utf-8")
     assert page.count("```python\n") == len(EXAMPLES)
 
 

@@ -43,7 +43,7 @@ from eastgate.reports.lint.report import (
     to_json,
 )
 from eastgate.reports.lint.report import write_baseline as as_baseline
-from eastgate.reports.lint.sarif import sarif
+from eastgate.reports.lint.sarif import CATALOGUE, sarif
 
 _THRESHOLDS = {
     "error": (Severity.ERROR,),
@@ -286,7 +286,7 @@ def _explain(number: str) -> None:
     code = codes.get(number.upper())
     if code is None:
         near = did_you_mean(number, codes)
-        hint = f"; did you mean {near}?" if near else "; docs/errors.md lists all codes"
+        hint = f"; did you mean {near}?" if near else f"; {CATALOGUE} lists all codes"
         raise click.BadParameter(printable(f"there is no code {number}") + hint, param_hint="--explain")
     say(f"{code.severity}[{code.id}]: {code.title}\n\n{textwrap.fill(code.explanation, 100)}")
     for title, manifest in (("Wrong", code.wrong), ("Right", code.right)):

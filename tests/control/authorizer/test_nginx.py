@@ -1,4 +1,4 @@
-"""A real nginx, with the configuration of docs/authorizer.md, asks over HTTP and does what the engine says."""
+"""A real nginx, with the configuration of its guide, asks over HTTP and does what the engine says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.missing import give_up
 from tests.patience import PATIENCE
 from tests.programs import Processes
 
-PAGE = (Path(__file__).parents[3] / "docs" / "authorizer.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "authorizer-proxies.md").read_text()
 DOCUMENTED = PAGE.partition("```nginx\n")[2].partition("```")[0]
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 

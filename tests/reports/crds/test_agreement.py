@@ -18,7 +18,7 @@ from eastgate.settings import MeshMode
 from tests.reports.crds.api_server import refusals, used_rules
 from tests.reports.crds.corpus import ROOT, Sample, samples
 
-# Why an API server may take what Eastgate rejects. docs/crds.md has the same list.
+# Why an API server may take what Eastgate rejects. docs/reference/crds.md has the same list.
 GONE = {
     "metadata": "names, labels and other metadata are the API server's own to check",
     "expressions": "regular expressions, CEL and Rego are checked by who evaluates them",
@@ -115,7 +115,7 @@ def test_every_excuse_is_needed(why: str) -> None:
 
 
 def test_every_exception_is_in_the_documentation() -> None:
-    page = (ROOT / "docs" / "crds.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "crds.md").read_text(encoding="utf-8")
     told = {f"EG{number}" for number in re.findall(r"EG(\d{4})", page)}
     told |= {
         f"EG{number}"

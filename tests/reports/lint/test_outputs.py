@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from eastgate.cli import main
-from eastgate.cli.catalogue import all_codes
-from eastgate.reports.lint.sarif import anchor
+from tests.docs.generated import generated_pages
 from tests.reports.lint.corpus import CASES, HERE
 
 ROOT = Path(__file__).parents[3]
@@ -142,7 +141,10 @@ def test_a_code_is_explained_with_an_example_and_without_manifests() -> None:
     assert "    podSelector:" in right
 
 
-@pytest.mark.parametrize(("code", "hint"), [("EG6340", "did you mean"), ("ports", "docs/errors.md")])
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [("EG6340", "did you mean"), ("ports", "https://eastgate.dev/reference/diagnostics/ lists all codes")],
+)
 def test_a_code_that_does_not_exist_cannot_be_explained(code: str, hint: str) -> None:
     result = run("--explain", code)
     assert result.exit_code == 2
@@ -171,7 +173,7 @@ def test_sarif_has_what_the_standard_demands(case: str) -> None:
     for rule in rules:
         assert rule["shortDescription"]["text"]
         assert rule["fullDescription"]["text"]
-        assert re.fullmatch(r"https://\S+/docs/errors\.md#eg\d{4}-[\w-]+", rule["helpUri"])
+        assert re.fullmatch(r"https://\S+/reference/diagnostics/eg\d{4}/", rule["helpUri"])
         assert rule["defaultConfiguration"]["level"] in ("error", "warning", "note")
     assert run_["results"]
     for result in run_["results"]:
@@ -192,11 +194,11 @@ def _settings(case: str) -> list[str]:
     return ["--set", first.removeprefix("# settings: ")] if first.startswith("# settings: ") else []
 
 
-def test_the_links_of_sarif_lead_to_headings_of_the_page_of_diagnostics() -> None:
-    page = (ROOT / "docs" / "errors.md").read_text("utf-8")
-    headings = re.findall(r"^### (.+)$", page, re.MULTILINE)
-    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    assert {anchor(code) for code in all_codes()} <= slugs
+def test_the_links_of_sarif_lead_to_pages_of_the_site() -> None:
+    site = "https://eastgate.dev/"
+    links = {rule["helpUri"] for rule in sarif("-f", WARNING)["runs"][0]["tool"]["driver"]["rules"]}
+    assert links
+    assert links <= {site + name.removesuffix(".md") + "/" for name in generated_pages()}
 
 
 def test_a_finding_keeps_its_fingerprint_when_lines_are_added_above_it(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from eastgate.reports.lint.report import BaselineComparison, fingerprint
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 HOME = "https://eastgate.dev"
-CATALOGUE = f"{HOME}/docs/errors.md"
+CATALOGUE = f"{HOME}/reference/diagnostics/"
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
@@ -48,13 +48,6 @@ def sarif(
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def anchor(code: Code) -> str:
-    """Return the anchor of a code on the page of diagnostics, as Markdown renderers derive it from the heading."""
-    severity = "" if code.severity is Severity.ERROR else f" ({code.severity})"
-    heading = f"{code.id}: {code.title}{severity}".lower()
-    return re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
-
-
 def _rule(code: Code) -> dict[str, object]:
     name = "".join(word.capitalize() for word in re.findall(r"[A-Za-z0-9]+", code.title))
     return {
@@ -63,7 +56,7 @@ def _rule(code: Code) -> dict[str, object]:
         "shortDescription": {"text": code.title},
         "fullDescription": {"text": code.explanation},
         "help": {"text": code.explanation},
-        "helpUri": f"{CATALOGUE}#{anchor(code)}",
+        "helpUri": f"{CATALOGUE}{code.id.lower()}/",
         "defaultConfiguration": {"level": _LEVELS[code.severity]},
     }
 
