@@ -382,7 +382,7 @@ def _emit(report: DiffReport, output: str) -> None:
 
 
 def _painted(line: str) -> str:
-    for start, color in (("now allowed:", "yellow"), ("now denied:", "red"), ("not proven:", "magenta")):
+    for start, color in (("now allowed:", "yellow"), ("now denied:", "red"), ("not proven:", "cyan")):
         if colored() and line.startswith(start):
             return click.style(start, fg=color, bold=True) + line.removeprefix(start)
     return line

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from eastgate.authority.authority import Authority
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind
 from eastgate.reports.invented import Invention, has_no_workloads, invent
 
@@ -31,7 +32,8 @@ def name_invented(graph: Graph, invention: Invention | None) -> Graph:
     nodes = {names.get(name, name): _renamed(node, names) for name, node in graph.nodes.items() if name not in gone}
     bundles = [_bundle(bundle, names, gone) for bundle in graph.bundles]
     ports = [
-        f"port {number} stands for the port that workloads call {name}" for number, name in invention.ports.items()
+        f"port {number} stands for the port that workloads call {printable(name)}"
+        for number, name in invention.ports.items()
     ]
     return replace(
         graph,
