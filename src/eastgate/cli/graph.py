@@ -11,6 +11,7 @@ import click
 from eastgate.authority.authority import Authority
 from eastgate.authority.questions import QuestionError, ends
 from eastgate.basics.collection import no_collection
+from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli import complete
 from eastgate.cli.environments import answer_each
@@ -185,7 +186,7 @@ def _show(made: Graph, output: str, *, why: bool, full: bool) -> None:
 
 def _warn(notes: Sequence[str]) -> None:
     for note in notes:
-        say(f"note: {note}", err=True)
+        say(f"note: {printable(note)}", err=True)
 
 
 def _show_unused(cluster: Cluster, output: str) -> None:

@@ -163,7 +163,7 @@ def to_text(
     if graph.preface is not None:
         lines.insert(0, graph.preface)
     lines += list_sections(graph, full=full)
-    lines += [f"note: {note}" for note in graph.notes]
+    lines += [f"note: {printable(note)}" for note in graph.notes]
     return "\n".join(lay_out(lines, width, color=color))
 
 
