@@ -223,6 +223,8 @@ class Decision:
         decisive = could_change(self.unconsidered, allowed=self.allowed)
         if any(met.unread.part is not None for met in decisive):
             return f"{verdict} (from what was read)"
+        if not any(met.unread.kind.is_deployed for met in decisive):
+            return f"{verdict} (from what is deployed)"
         beside = all(met.unread.kind.plane is EnforcementPlane.NETWORK for met in decisive)
         return f"{verdict} ({'identity policies only' if beside else 'by what was read'})"
 

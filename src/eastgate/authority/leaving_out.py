@@ -61,7 +61,7 @@ def leave_out(manifests: Manifests) -> None:
 
 
 def _has_something(manifests: Manifests) -> bool:
-    is_read = any(unread.part is None for unread in manifests.unread.objects)
+    is_read = any(unread.part is None and unread.kind.is_deployed for unread in manifests.unread.objects)
     return bool(manifests.objects or manifests.policies or manifests.closing or manifests.unused or is_read)
 
 

@@ -15,6 +15,7 @@ from eastgate.authority.faults import Fault as Fault
 from eastgate.authority.faults import FaultReason as FaultReason
 from eastgate.authority.faults import has_no_namespace
 from eastgate.authority.faults import ref_of_document as ref_of_document
+from eastgate.authority.undeployed import diagnose_undeployed, undeployed_policies
 from eastgate.authority.unfilled import Unfilled, take_placeholders
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.basics.records import brief, dataclass
@@ -325,6 +326,7 @@ def read_documents(
         matters=dialects.matters,
         takes=dialects.takes,
         differ=difference,
+        deploys=dialects.deploys,
         skim=skim,
         namespace=settings.namespace,
         stdin=stdin,
@@ -360,6 +362,8 @@ def sort_reading(reading: ReadResult, settings: Settings, *, whole: bool = True)
     manifests.refused, manifests.torn = reading.refused, reading.torn
     manifests.unbuilt += reading.unbuilt
     manifests.unread.objects += map(lost_part, reading.unbuilt)
+    manifests.unread.objects += undeployed_policies(reading.undeployed, settings)
+    manifests.reporter.diagnostics += diagnose_undeployed(reading.undeployed)
     return manifests
 
 

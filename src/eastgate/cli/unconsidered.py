@@ -38,7 +38,7 @@ def _is_about_others(authority: Authority) -> bool:
     """Return whether policies here may be about what runs in another environment, as they select nothing here."""
     policies, world = authority.policies, authority.world
     if not world.workloads:
-        return bool(policies or authority.unread_objects.objects)
+        return bool(policies) or any(unread.kind.is_deployed for unread in authority.unread_objects.objects)
     return any(not any(world.select(target) for target in policy.targets) for policy in policies if policy.targets)
 
 

@@ -36,7 +36,6 @@ from eastgate.cluster.unread import (
 from eastgate.ir import PolicyRef
 from eastgate.reading.jwt import KeySource
 from eastgate.reading.manifests import Bounds
-from eastgate.reading.manifests.kustomizations import parts
 from eastgate.reading.manifests.watching.changes import FileStamp, is_being_written, stamps
 from eastgate.settings import Settings
 
@@ -179,13 +178,13 @@ class FileSource:
 
     def _files_of(self, path: str | os.PathLike[str]) -> Iterable[str]:
         if isinstance(path, str | PurePath):
-            return parts(os.fspath(path), self._follow, Reporter()) or ()
-        from eastgate.reading.repository.builds import files_of_environment  # most paths are texts
-        from eastgate.reading.repository.model import Environment
+            return ()
+        from eastgate.reading.repository import Environment  # most paths are texts
+        from eastgate.reading.repository.builds import files_of_environment
 
         if isinstance(path, Environment):
             return files_of_environment(path, self.bounds)
-        return parts(os.fspath(path), self._follow, Reporter()) or ()
+        return files_of_environment(Environment.of_kustomization(os.fspath(path)), self.bounds)
 
     @property
     def bounds(self) -> Bounds:

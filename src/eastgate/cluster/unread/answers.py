@@ -258,7 +258,7 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
     """
     for unread in objects:
         kind = unread.kind
-        if unread.part is not None or not unread.acts or handling is Handling.IGNORE:
+        if unread.part is not None or not unread.acts or not kind.is_deployed or handling is Handling.IGNORE:
             continue
         is_error = handling is Handling.ERROR or (handling is Handling.BY_KIND and is_policy_like(unread))
         yield Diagnostic(
@@ -274,6 +274,7 @@ def is_policy_like(unread: Unread) -> bool:
     return (
         unread.kind.effect is UnreadEffect.DENY
         and unread.part is None
+        and unread.kind.is_deployed
         and unread.kind.plane is not EnforcementPlane.NETWORK
     )
 

@@ -52,7 +52,10 @@ ISOLATING = frozenset({TargetField.USER_NETWORK, TargetField.MEMBERS})
 
 @dataclass(frozen=True, slots=True)
 class UnreadKind:
-    """One kind of the catalogue, in whatever version. `note` is what it is for, where that is worth a word."""
+    """One kind of the catalogue, in whatever version. `note` is what it is for, where that is worth a word.
+
+    `is_deployed` is unset for the objects of a repository that none of its environments has.
+    """
 
     group: str
     kind: str
@@ -60,6 +63,7 @@ class UnreadKind:
     plane: EnforcementPlane
     target_field: TargetField
     note: str = ""
+    is_deployed: bool = True
 
     @property
     def plural(self) -> str:
@@ -139,6 +143,7 @@ class UnreadMatch:
             "can": str(unread.kind.effect),
             "at": str(self.end),
             "located": unread.targets.located,
+            "deployed": unread.kind.is_deployed,
             "file": unread.span.file,
             "line": unread.span.line,
         }
