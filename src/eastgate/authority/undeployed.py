@@ -25,7 +25,6 @@ from eastgate.cluster.unread import (
 )
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.codes import NOT_DEPLOYED
-from eastgate.reading.manifests.document import content_of
 from eastgate.settings import Settings
 
 _NOTE: Final = "no environment has it"
@@ -34,23 +33,18 @@ _MOST_NAMED = 3  # objects of one file
 
 def undeployed_policies(documents: Iterable[Document], settings: Settings) -> Iterator[Unread]:
     """Yield the policies among documents, as objects that no answer considers."""
+    network = dialects.registered().network_kinds
     for document in documents:
-        kind = dialects.unread(document)
-        if kind is not None:
-            unread = unread_object(kind, document)
-            yield replace(unread, kind=_kind(document, kind.plane, kind.target_field))
+        known = dialects.unread(document)
+        if known is not None:
+            unread = unread_object(known, document)
+            yield replace(unread, kind=_kind(document, known.plane, known.target_field))
+        elif (document.group, document.kind) in network:
+            field = TargetField.POD_SELECTOR if document.kind == "NetworkPolicy" else TargetField.SUBJECT
+            yield unread_object(_kind(document, EnforcementPlane.NETWORK, field), document)
         elif dialects.is_policy(document):
-            yield Unread(*_read_policy(document, settings), document)
-
-
-def _read_policy(document: Document, settings: Settings) -> tuple[UnreadKind, UnreadTargets]:
-    registry, content = dialects.registered(), content_of(document)
-    targets = dialects.reject(document, [], settings).targets
-    is_network = (document.group, document.kind) in registry.network_kinds
-    is_of_callers = isinstance(content, dict) and registry.is_about_callers(document.group, document.kind, content)
-    plane = EnforcementPlane.NETWORK if is_network else EnforcementPlane.MESH
-    kind = _kind(document, plane, TargetField.POD_SELECTOR)
-    return kind, UnreadTargets(targets, targets if is_of_callers else ())
+            targets = UnreadTargets(dialects.reject(document, [], settings).targets)
+            yield Unread(_kind(document, EnforcementPlane.MESH, TargetField.NAMESPACE), targets, document)
 
 
 def _kind(document: Document, plane: EnforcementPlane, field: TargetField) -> UnreadKind:
