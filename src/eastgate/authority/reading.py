@@ -168,6 +168,10 @@ class Manifests:
 
     def settle(self, *, whole: bool = True) -> None:
         """Report what can be said only when everything has been read, if it has."""
+        if whole and any((fault.document.group, fault.document.kind) == ("", "Secret") for fault in self.faults):
+            from eastgate.authority.secrets import settle_secrets  # most Secrets are in order
+
+            settle_secrets(self)
         if whole and any(dialects.is_examined(policy) for policy in self.policies):
             examination, findings = PolicyExamination(self.settings).after(
                 self.policies, (), (), World.of(self.objects)

@@ -107,8 +107,12 @@ PARTS = {
         "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: {password: <your-password>}\n",
         *(0, 0, 0),
     ),
-    "a Secret with an error": (
+    "a Secret with invalid data": (
         "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: {password: a}\n",
+        *(0, 0, 0),  # no policy reads it
+    ),
+    "a Secret with an error": (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: a\n",
         *(0, 3, 0),
     ),
     "a Secret that SOPS has encrypted": (
