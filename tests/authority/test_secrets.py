@@ -30,7 +30,7 @@ kind: HTTPRoute
 metadata: {name: api, namespace: shop}
 spec: {parentRefs: [{name: gw}], rules: [{backendRefs: [{name: api, port: 80}]}]}
 """
-SECRET = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: keys, namespace: NS, labels: {app: keys}}\n"
+KEYS = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: keys, namespace: NS, labels: {app: keys}}\n"
 POLICY = """\
 ---
 apiVersion: kuadrant.io/v1
@@ -61,7 +61,7 @@ def _decide(manifests: Manifests) -> str:
 @pytest.mark.parametrize("data", ["data: {api_key: 'not-base64!'}", "stringData: {api_key: 1}"])
 @pytest.mark.parametrize("namespace", ["shop", "elsewhere"])
 def test_a_policy_that_reads_it_closes_what_it_targets(how: str, data: str, namespace: str, tmp_path: Path) -> None:
-    secret = f"{SECRET.replace('NS', namespace)}{data}\n"
+    secret = f"{KEYS.replace('NS', namespace)}{data}\n"
     manifests = _read(tmp_path, WORLD, secret, POLICY.replace("x: HOW", f"x: {{{how}}}"))
     assert [error.code.id for error in manifests.reporter.errors] == ["EG1114"]
     assert (len(manifests.closing), manifests.strays) == (1, [])
@@ -71,7 +71,7 @@ def test_a_policy_that_reads_it_closes_what_it_targets(how: str, data: str, name
 
 @pytest.mark.parametrize("policies", ["", POLICY.replace("x: HOW", f"x: {{{OTHER}}}")], ids=["none", "another"])
 def test_what_no_policy_reads_stops_nothing(policies: str, tmp_path: Path) -> None:
-    manifests = _read(tmp_path, WORLD, SECRET.replace("NS", "shop"), "data: {tls.key: 'not-base64!'}\n", policies)
+    manifests = _read(tmp_path, WORLD, KEYS.replace("NS", "shop"), "data: {tls.key: 'not-base64!'}\n", policies)
     assert (manifests.reporter.errors, manifests.closing) == ([], [])
     assert [finding.code.id for finding in manifests.reporter] == ["EG1313"]
     assert _decide(manifests) == ("deny" if policies else "allow")
@@ -79,7 +79,7 @@ def test_what_no_policy_reads_stops_nothing(policies: str, tmp_path: Path) -> No
 
 def test_a_broken_policy_that_reads_it_stays_broken(tmp_path: Path) -> None:
     broken = POLICY.replace("x: HOW", f"x: {{{SELECTED}}}").replace("rules:", "rulez: {}\n  rules:")
-    secret = f"{SECRET.replace('NS', 'shop')}data: {{api_key: 'not-base64!'}}\n"
+    secret = f"{KEYS.replace('NS', 'shop')}data: {{api_key: 'not-base64!'}}\n"
     manifests = _read(tmp_path, WORLD, secret, broken)
     assert "EG1114" in [error.code.id for error in manifests.reporter.errors]
     assert (len(manifests.closing), manifests.strays) == (1, [])

@@ -44,7 +44,7 @@ def _is_about_others(authority: Authority) -> bool:
 
 def is_whole(sources: Sources, authority: Authority) -> bool:
     """Return whether everything was read: otherwise something that is not there may be in what was left out."""
-    lost = [each.part for each in authority.unread_objects.objects if each.part is not None]
+    lost = [each.part for each in authority.unread_objects.objects if each.part is not None and not each.hosts]
     lost += [each for environment in sources.found for each in environment.left_out]
     return not any(part.can_decide for part in lost)
 

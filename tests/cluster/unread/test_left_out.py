@@ -93,9 +93,9 @@ PARTS = {
         "spec: {endpointSelector: {matchLabels: {app: '${APP}'}}}\n",
         *(3, 3, 3),
     ),
-    "a route with an unknown host": (
+    "a route with a host that is to be filled in": (
         "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: x, namespace: shop}\n"
-        "spec: {parentRefs: [{name: front}], hostnames: ['x.${DOMAIN}']}\n",
+        "spec: {parentRefs: [{name: front}], hostnames: ['<your-domain>']}\n",
         *(0, 0, 3),
     ),
     "a variable in a field that decides nothing": (

@@ -90,13 +90,15 @@ class Unread:
     """One object of a kind that is not read.
 
     With `part`, it is a part of the manifests that cannot be read: a file, an object with errors, a chart. What it
-    holds is unknown, and `targets` are all that it may be about.
+    holds is unknown, and `targets` are all that it may be about. With `hosts`, only the hosts of an object are unknown:
+    patterns with variables.
     """
 
     kind: UnreadKind
     targets: UnreadTargets
     document: Document = field(repr=False)
     part: LeftOut | None = None
+    hosts: tuple[str, ...] = ()
 
     @property
     def span(self) -> Span:
