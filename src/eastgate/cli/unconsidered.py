@@ -56,7 +56,7 @@ def tell(unconsidered: Unconsidered, handling: Handling) -> None:
 
 def say_left_out(objects: Iterable[Unread], *, err: bool = False) -> bool:
     """List the parts that could not be read; return whether any of them may decide something."""
-    left_out = [unread for unread in objects if unread.part is not None]
+    left_out = [unread for unread in objects if unread.part is not None and not unread.hosts]
     note(list_left_out(left_out), err=err)
     return any(unread.part is not None and unread.part.can_decide for unread in left_out)
 
