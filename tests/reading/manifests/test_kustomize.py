@@ -140,6 +140,39 @@ def test_what_would_be_fetched_is_left_out(way: type[str] | type[Kustomized], he
     assert _names(manifests) == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("address", "can_decide"),
+    [
+        ("https://example.com/releases/download/v1/cert-manager.crds.yaml", False),
+        ("github.com/kubernetes-sigs/gateway-api/config/crd?ref=v1.0", False),
+        ("github.com/kubernetes-sigs/gateway-api//config/crd/experimental?ref=v1.0", False),
+        ("https://example.com/owner/repo/main/deploy/crds/example.com_things.yaml", False),
+        ("https://example.com/owner/repo/main/config/crd/bases/example.com_things.yaml", False),
+        ("https://example.com/crd-things.yml", False),
+        ("https://example.com/install.yaml", True),
+        ("github.com/fluxcd/flux2/manifests/install?ref=main", True),
+        ("https://example.com/operator-with-crds.yaml", True),
+        ("https://example.com/crds-and-policies.yaml", True),
+        ("https://example.com/crds/network-policy.yaml", True),
+        ("https://example.com/crds/policies/deny.yaml", True),
+        ("https://example.com/deny.yaml?ref=crds", True),
+        ("https://example.com/deny.yaml#crds.yaml", True),
+        ("github.com/owner/crds-of-things//deploy?ref=v1", True),
+    ],
+)
+def test_definitions_that_would_be_fetched_decide_nothing(address: str, can_decide: bool, here: Path) -> None:
+    _write(here / "m", {"kustomization.yaml": _kustomization(f"'{address}'", "pod.yaml"), "pod.yaml": _pod("a")})
+    (left,) = read_manifests(["m"]).unbuilt
+    assert left.can_decide is can_decide
+
+
+def test_a_transformer_that_would_be_fetched_may_change_anything(here: Path) -> None:
+    more = "transformers: ['https://example.com/crds.yaml']\n"
+    _write(here / "m", {"kustomization.yaml": _kustomization("pod.yaml", more=more), "pod.yaml": _pod("a")})
+    (left,) = read_manifests(["m"]).unbuilt
+    assert left.can_decide
+
+
 def test_a_base_outside_of_the_repository_is_not_read(here: Path) -> None:
     _write(here, {"base/kustomization.yaml": _kustomization("pod.yaml"), "base/pod.yaml": _pod("a"), "r/.git/HEAD": ""})
     _write(here / "r/m", {"kustomization.yaml": _kustomization("../../base")})

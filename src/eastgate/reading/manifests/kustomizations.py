@@ -20,6 +20,22 @@ GROUP = "kustomize.config.k8s.io"
 PARTS = ("resources", "bases", "components", "generators", "transformers", "validators")
 REMOTE = regex(r"://|^git@|^git::|^[\w.-]+\.\w+[:/]|\?(?:.*&)?(?:ref|version|submodules|timeout)=")
 
+_DEFINITIONS = regex(r"(?i)(?:[\w.-]+[-_.])?crds?(?:\.ya?ml)?|crds?[-_.][\w.-]+\.ya?ml")
+_BESIDE = regex(r"(?i)(?:^|[-_.])(?:all|and|full|including|plus|polic\w*|with)(?:[-_.]|$)")
+
+
+def is_of_definitions(address: str) -> bool:
+    """Return whether an address says that it has definitions of resources (CRDs), which decide nothing.
+
+    Its last part says so, as in `config/crd` and `cert-manager.crds.yaml`, or the folder that this is in.
+    """
+    path = address.partition("?")[0].partition("#")[0].rstrip("/")
+    *above, last = [part for part in path.split("/") if part]
+    if _BESIDE.search(last) is not None or not above:
+        return False
+    folder = above[-2:] if above[-1] == "bases" else above[-1:]
+    return _DEFINITIONS.fullmatch(last) is not None or folder[0].lower() in ("crd", "crds")
+
 
 class Kustomized:
     """The path of a kustomization that `-k` names."""
