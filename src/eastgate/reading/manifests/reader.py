@@ -129,11 +129,11 @@ def _collect_input(entry: Input, stdin: BinaryIO | None, collector: Collector, r
 def _collect_built(entry: Input, built: Built, collector: Collector, reading: ReadResult) -> None:
     reading.unbuilt += [left for left in built.left_out if left not in reading.unbuilt]
     reading.unused += built.unused
-    if built.text is None:
-        return
     before = collector.roots + len(reading.reporter.diagnostics)
-    _collect_text(DecodedText(built.text, b"", {}), collector, reading.reporter)
-    if entry.explicit and collector.roots + len(reading.reporter.diagnostics) == before and not built.left_out:
+    if built.text is not None:
+        _collect_text(DecodedText(built.text, b"", {}), collector, reading.reporter)
+    is_empty = collector.roots + len(reading.reporter.diagnostics) == before
+    if entry.explicit and is_empty and not (built.unused or built.left_out):
         _refuse_empty(entry, reading)
 
 
