@@ -31,8 +31,7 @@ NOT_IN_A_FILE = {
     sources.NOT_A_FILE,  # a pipe; tests/attacks/test_files.py
     # folders; tests/reading/manifests/test_folders.py and test_kustomize.py
     *(sources.LEFT_ASIDE, sources.EMPTY_INPUT, sources.HELM_CHART, sources.BAD_PATTERN),
-    *(sources.NOT_BUILT, sources.REMOTE_BASE),
-    *(sources.KUSTOMIZATION_NAMED, sources.KUSTOMIZE_CHOICE, sources.KUSTOMIZE_FAILED, sources.KUSTOMIZE_MISSING),
+    *(sources.NOT_DEPLOYED, sources.KUSTOMIZATION_NAMED, sources.NO_KUSTOMIZATION),
 }
 
 

@@ -195,6 +195,45 @@ def test_explain_names_the_environments_too(repo: Cli) -> None:
 # Lists, graphs and findings
 
 
+_NOTHING = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "line"),
+    [
+        (["a"], "nothing to show in a"),
+        (["a", "b", "c"], "nothing to show in a, b, c"),
+        (list("abcdef"), "nothing to show in 6 environments: a, b, c and 3 more"),
+    ],
+)
+def test_a_graph_of_nothing_is_one_line_for_all_environments(names: list[str], line: str, repo: Cli) -> None:
+    for name in names:
+        _write(f"repo/{name}", f"# {name}\n{_NOTHING}")
+    result = repo("graph", "-f", "repo")
+    assert result.stdout.splitlines()[-1] == line
+    assert "nobody can reach anything" not in result.stdout
+    for name in names:
+        Path(f"repo/{name}/redis").touch()
+    result = repo("graph", "-f", "repo")
+    assert result.stdout.splitlines()[-1] == line.replace("show", "show (from what was read)")
+    assert (result.exit_code, "left out: chart redis" in result.stderr) == (3, True)
+
+
+def test_only_empty_graphs_are_one_line_too(cli: Cli) -> None:
+    for name in "abcd":
+        _write(f"repo/{name}", f"# {name}\n{_NOTHING}")
+    assert cli("graph", "-f", "repo").stdout == "nothing to show in all 4 environments\n"
+    assert cli("graph", "-f", "repo/a").stdout == "nobody can reach anything that is asked about\n"
+
+
+def test_a_heading_names_a_few_of_many_environments(repo: Cli) -> None:
+    for number in range(20):
+        _write(f"repo/prod-{number:02}", _PODS, _CLOSED)
+    for words in (("graph",), ("get", "policies"), ("check", *_ASK)):
+        headings = [line for line in repo(*words, "-f", "repo").stdout.splitlines() if line.endswith(":")]
+        assert any(line.startswith("prod, prod-00, ") and line.endswith(" and 10 more:") for line in headings), headings
+
+
 def test_environments_are_listed_with_what_they_are_made_of(repo: Cli) -> None:
     Path("repo/dev/redis").touch()
     assert repo("get", "environments", "-f", "repo").stdout.splitlines() == [

@@ -274,7 +274,10 @@ class Decider:
         if self._unread_objects.objects:
             points = dict.fromkeys(point for each in every for point in each.at.points)
             callers = callers_of(question, self._world, self._settings)
-            unconsidered = self._unread_objects.about(points, callers, self._world, rejected=self._rejections)
+            host = "" if isinstance(question.destination, ends.Route) else question.host  # a route is given already
+            unconsidered = self._unread_objects.about(
+                points, callers, self._world, rejected=self._rejections, host=host
+            )
         return Decision(question, decided, every, unconsidered, self._enforcers)
 
 

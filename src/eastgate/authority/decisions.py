@@ -221,8 +221,15 @@ class Decision:
         if standing(self.unconsidered, unread, allowed=self.allowed) is Standing.WHOLE:
             return verdict
         decisive = could_change(self.unconsidered, allowed=self.allowed)
+        if all(met.unread.hosts for met in decisive):
+            from eastgate.reading.manifests.placeholders import names_of_variables  # most hosts are known
+
+            names = dict.fromkeys(n for met in decisive for host in met.unread.hosts for n in names_of_variables(host))
+            return f"{verdict} (depends on {' and '.join(names)})"
         if any(met.unread.part is not None for met in decisive):
             return f"{verdict} (from what was read)"
+        if not any(met.unread.kind.is_deployed for met in decisive):
+            return f"{verdict} (from what is deployed)"
         beside = all(met.unread.kind.plane is EnforcementPlane.NETWORK for met in decisive)
         return f"{verdict} ({'identity policies only' if beside else 'by what was read'})"
 

@@ -173,11 +173,11 @@ def _whole(path: Path, found: dict[Path, list[Environment]]) -> Path:
 
 
 def _is_its_folder(environments: Sequence[Environment]) -> bool:
-    """Return whether a folder has one environment of manifests, which is all that is in it."""
+    """Return whether a folder has one environment of manifests, and nothing beside it."""
     from eastgate.reading.repository import EntryKind
 
     only = environments[0] if len(environments) == 1 else None
-    return only is not None and only.kind is EntryKind.FOLDER and not only.left_out
+    return only is not None and only.kind is EntryKind.FOLDER and not only.left_out and not only.undeployed.files
 
 
 def _matching(patterns: Sequence[str], names: Sequence[str]) -> set[str]:

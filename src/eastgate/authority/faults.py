@@ -10,13 +10,14 @@ from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Everything, GatewayNamed, RouteNamed, Target, dns_label_problem
 from eastgate.cluster.names import dns_subdomain_problem
-from eastgate.cluster.unread import Unread, lost_object
+from eastgate.cluster.unread import EnforcementPlane, TargetField, Unread, UnreadEffect, UnreadKind, lost_object
 from eastgate.dialects import Policy
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Document
-from eastgate.reading.manifests.document import content_of
+from eastgate.reading.manifests.document import content_of, origin_of
 from eastgate.reading.manifests.placeholders import placeholder_in
+from eastgate.reading.manifests.rendered import RenderedObject
 from eastgate.reading.repository import LeftOut
 from eastgate.settings import Settings
 
@@ -129,3 +130,14 @@ def _gateways(document: Document) -> tuple[Target, ...]:
             return ()
         found.append(GatewayNamed(namespace, name))
     return tuple(found)
+
+
+FAULTY = UnreadKind("", "object with errors", UnreadEffect.CHANGE, EnforcementPlane.MESH, TargetField.NAMESPACE)
+
+
+def is_left_out(document: Document) -> bool:
+    """Return whether an object with errors is left out, rather than stopping everything: where a cluster has it.
+
+    A route is not: it closes where it is attached.
+    """
+    return isinstance(origin_of(document), RenderedObject) and not dialects.is_route(document)

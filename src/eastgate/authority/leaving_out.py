@@ -57,11 +57,12 @@ def leave_out(manifests: Manifests) -> None:
         elif _is_left_out(fault):
             _leave_out_object(manifests, fault)
     _leave_out_rest(manifests)
-    manifests.unbuilt = list(dict.fromkeys([*manifests.unbuilt, *parts_of(manifests.unread.objects)]))
+    lost = parts_of(unread for unread in manifests.unread.objects if not unread.hosts)
+    manifests.unbuilt = list(dict.fromkeys([*manifests.unbuilt, *lost]))
 
 
 def _has_something(manifests: Manifests) -> bool:
-    is_read = any(unread.part is None for unread in manifests.unread.objects)
+    is_read = any(unread.part is None and unread.kind.is_deployed for unread in manifests.unread.objects)
     return bool(manifests.objects or manifests.policies or manifests.closing or manifests.unused or is_read)
 
 

@@ -11,19 +11,16 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 from eastgate import dialects
 from eastgate.authority.duplicates import difference
 from eastgate.authority.examining import PolicyExamination
+from eastgate.authority.faults import FAULTY, has_no_namespace, is_left_out
 from eastgate.authority.faults import Fault as Fault
 from eastgate.authority.faults import FaultReason as FaultReason
-from eastgate.authority.faults import has_no_namespace
 from eastgate.authority.faults import ref_of_document as ref_of_document
-from eastgate.authority.unfilled import Unfilled, take_placeholders
+from eastgate.authority.undeployed import diagnose_undeployed, undeployed_policies
+from eastgate.authority.unfilled import Unfilled, diagnose_open_hosts, take_placeholders
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import Manifest, ObjectId, World, WorldObject, interpret, may_install
 from eastgate.cluster.unread import (
-    EnforcementPlane,
-    TargetField,
-    UnreadEffect,
-    UnreadKind,
     UnreadObjects,
     diagnose_left_out,
     lost_part,
@@ -34,7 +31,7 @@ from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Bounds, Document, ReadResult, read, read_text
 from eastgate.reading.manifests.document import origin_of
-from eastgate.reading.manifests.rendered import RenderedObject, UnlistedKind
+from eastgate.reading.manifests.rendered import UnlistedKind
 from eastgate.reading.repository import LeftOut
 from eastgate.settings import Settings
 
@@ -125,7 +122,7 @@ class Manifests:
     def _add_object(self, document: Document, reporter: Reporter) -> None:
         reason = FaultReason.ROUTE if dialects.is_route(document) else FaultReason.OBJECT
         declared = _declared(document, self.settings, reporter)
-        if reporter.errors and _is_left_out(document):
+        if reporter.errors and is_left_out(document):
             self._leave_out(document, reporter)
             return
         found = take_placeholders(reporter)
@@ -136,10 +133,16 @@ class Manifests:
             return
         if declared is not None:
             self.objects.append(declared)
+            self._add_open_hosts(document, declared)
         elif not reporter.errors:
             self.unused += 1
         if reporter.errors:
             self.faults.append(Fault(document, reason, reporter.errors, self.settings))
+
+    def _add_open_hosts(self, document: Document, declared: WorldObject) -> None:
+        if (unread := self._unfilled.open_hosts(document, declared)) is not None:
+            self.unread.objects.append(unread)
+            self.reporter.diagnostics.append(diagnose_open_hosts(unread))
 
     def _add_unfilled(self, fault: Fault, found: list[Diagnostic], reporter: Reporter) -> None:
         """Take in a document with placeholders. If nothing else is wrong it is left out; a policy closes its target."""
@@ -162,12 +165,16 @@ class Manifests:
 
     def _leave_out(self, document: Document, reporter: Reporter) -> None:
         """Leave an object with errors out, as one that is not considered."""
-        self.unread.objects.append(unread_object(_FAULTY, document))
+        self.unread.objects.append(unread_object(FAULTY, document))
         self.left_out[ref_of_document(document)] = reporter.errors
         reporter.diagnostics[:] = [finding for finding in reporter if not finding.is_error]
 
     def settle(self, *, whole: bool = True) -> None:
         """Report what can be said only when everything has been read, if it has."""
+        if whole and any((fault.document.group, fault.document.kind) == ("", "Secret") for fault in self.faults):
+            from eastgate.authority.secrets import settle_secrets  # most Secrets are in order
+
+            settle_secrets(self)
         if whole and any(dialects.is_examined(policy) for policy in self.policies):
             examination, findings = PolicyExamination(self.settings).after(
                 self.policies, (), (), World.of(self.objects)
@@ -198,7 +205,8 @@ class Manifests:
 
     def stopping(self, *, strict: bool) -> list[Diagnostic]:
         """Return all errors where they stop every answer: with `strict` any does, otherwise those of `strays`."""
-        lost = [part for part in self.unbuilt if part.can_decide] if strict else []
+        open_hosts = [unread.part for unread in self.unread.objects if unread.part is not None and unread.hosts]
+        lost = [part for part in (*self.unbuilt, *open_hosts) if part.can_decide] if strict else []
         if (strict and not (lost or self.reporter.errors)) or (not strict and not self.strays):
             return []
         return [*self.reporter.errors, *diagnose_left_out(lost)]
@@ -259,17 +267,6 @@ class Manifests:
         return [d for d in reporter if d.span is None or (d.span.file, d.span.line, d.span.column) not in reported]
 
 
-_FAULTY = UnreadKind("", "object with errors", UnreadEffect.CHANGE, EnforcementPlane.MESH, TargetField.NAMESPACE)
-
-
-def _is_left_out(document: Document) -> bool:
-    """Return whether an object with errors is left out, rather than stopping everything: where a cluster has it.
-
-    A route is not: it closes where it is attached.
-    """
-    return isinstance(origin_of(document), RenderedObject) and not dialects.is_route(document)
-
-
 def ref_of_id(name: ObjectId) -> PolicyRef:
     """Return the name of an object that exists."""
     return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
@@ -326,6 +323,7 @@ def read_documents(
         matters=dialects.matters,
         takes=dialects.takes,
         differ=difference,
+        deploys=dialects.deploys,
         skim=skim,
         namespace=settings.namespace,
         stdin=stdin,
@@ -361,6 +359,8 @@ def sort_reading(reading: ReadResult, settings: Settings, *, whole: bool = True)
     manifests.refused, manifests.torn = reading.refused, reading.torn
     manifests.unbuilt += reading.unbuilt
     manifests.unread.objects += map(lost_part, reading.unbuilt)
+    manifests.unread.objects += undeployed_policies(reading.undeployed, settings)
+    manifests.reporter.diagnostics += diagnose_undeployed(reading.undeployed)
     return manifests
 
 

@@ -8,8 +8,18 @@ from dataclasses import fields, is_dataclass
 from eastgate.authority.duplicates import of_meshes
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import SourceText, Span
-from eastgate.cluster import ConfigMap, WorldObject
-from eastgate.cluster.secrets import Secret
+from eastgate.cluster import (
+    GATEWAY_GROUP,
+    ConfigMap,
+    Gateway,
+    GatewayNamed,
+    Listener,
+    Route,
+    Secret,
+    Target,
+    WorldObject,
+)
+from eastgate.cluster.unread import Unread, object_with_open_hosts
 from eastgate.reading.manifests import Document, Node, Plain
 from eastgate.reading.manifests.codes import PLACEHOLDER
 from eastgate.reading.manifests.document import Stretch, content_of, origin_of
@@ -29,6 +39,14 @@ HELP = "fill it in, or leave the file out: --exclude"
 def diagnose_placeholder(placeholder: str, span: Span | None) -> Diagnostic:
     """Return the finding about a placeholder."""
     return Diagnostic(PLACEHOLDER, f"a placeholder: `{placeholder}`", span, HELP)
+
+
+def diagnose_open_hosts(unread: Unread) -> Diagnostic:
+    """Return the finding about an object with unknown hosts."""
+    message = f"{unread.part.what} {unread.part.why}" if unread.part is not None else ""
+    return Diagnostic(
+        PLACEHOLDER, message, _location(unread.document, unread.hosts[0]), "questions about such a host name it"
+    )
 
 
 def take_placeholders(reporter: Reporter) -> list[Diagnostic]:
@@ -77,7 +95,7 @@ class Unfilled:
         return self._in_namespace(document)
 
     def in_object(self, document: Document, declared: WorldObject) -> list[Diagnostic]:
-        """Return the first placeholder in a field that Eastgate reads of an object."""
+        """Return the first placeholder in a field that Eastgate reads of an object, other than its hosts."""
         if isinstance(declared, Secret | ConfigMap) or not self._may_have(document):
             return []
         for text in _strings(declared):
@@ -85,6 +103,23 @@ class Unfilled:
                 path = find_path(content_of(document), found) or ()
                 return [diagnose_placeholder(found, document.locate(*path))]
         return []
+
+    def open_hosts(self, document: Document, declared: WorldObject) -> Unread | None:
+        """Return a route or a Gateway as an object with unknown hosts; None where all of its hosts are known."""
+        hosts: dict[str, bool] = {}
+        gateways: tuple[Target, ...] = ()
+        match declared:
+            case Route() if self._may_have(document):
+                hosts = {host: declared.kind == "TLSRoute" for host in declared.hostnames if variable_in(host)}
+                asked = (each for each in declared.parents if (each.group, each.kind) == (GATEWAY_GROUP, "Gateway"))
+                gateways = tuple(dict.fromkeys(GatewayNamed(each.namespace, each.name) for each in asked))
+            case Gateway() if self._may_have(document):
+                listeners = {each: each.hostname for each in declared.listeners if variable_in(each.hostname or "")}
+                hosts = {host: each.tls is not None for each, host in listeners.items() if host is not None}
+                gateways = (GatewayNamed(declared.namespace, declared.name),)
+        if not hosts or not gateways:
+            return None
+        return object_with_open_hosts(document, hosts, _location(document, next(iter(hosts))).location, gateways)
 
     def _in_namespace(self, document: Document) -> list[Diagnostic]:
         found = placeholder_in(document.namespace or "") if self._may_have(document) else None
@@ -100,6 +135,11 @@ class Unfilled:
         if source not in self._sources:
             self._sources[source] = may_have_placeholder(source.text)
         return self._sources[source]
+
+
+def _location(document: Document, text: str) -> Span:
+    """Return where a text stands in a document."""
+    return document.locate(*(find_path(content_of(document), text) or ()))
 
 
 def _plain_strings(value: Plain) -> Iterator[str]:
@@ -122,5 +162,6 @@ def _strings(value: object, key: str = "") -> Iterator[str]:
             yield from _strings(entry)
     elif is_dataclass(value) and not isinstance(value, type | Span):
         for each in fields(value):
-            if each.name not in ("span", "probes"):
+            is_host = isinstance(value, Route | Listener) and each.name in ("hostname", "hostnames")
+            if each.name not in ("span", "probes") and not is_host:
                 yield from _strings(getattr(value, each.name), each.name)

@@ -19,6 +19,7 @@ from eastgate.cli.options import Sources
 from eastgate.cli.output import (
     ALLOWED,
     DENIED,
+    FROM_WHAT_WAS_READ,
     PARTIAL,
     UNDECIDED,
     EnvironmentAnswer,
@@ -35,6 +36,7 @@ from eastgate.cli.progress import progress
 from eastgate.reading.manifests.files import STDIN
 
 _MOST_NAMED = 3
+_MOST_TITLED = 12  # environments that a heading names
 _MOST_ALIKE = 5  # diagnostics of one code that are written out
 _ORDER = ("DENY", "DEPENDS", "ALLOW")  # of the first line
 _WHOLE = ("dot", "mermaid", "svg", "html", "csv", "whole")  # two of these are not one text
@@ -245,10 +247,20 @@ def _write_text(
     is_told = first is not None and len(groups) == 1 and len(given) == len(answers)
     for number, (names, answer) in enumerate(groups):
         gap = "\n" if number or first is not None else ""
-        title = printable(", ".join(names))
+        title = listed(names, len(answers), _MOST_TITLED)
         heading = f"#### {title}\n\n" if is_markdown else "" if is_told else f"{_bold(title + ':')}\n"
         text = "\n".join(answer.text).split("\n")[len(shared) :]
         say(f"{gap}{heading}" + "\n".join(text))
+    if empty := {name: answer for name, answer in given.items() if answer.is_empty}:
+        gap = "\n" if groups or first is not None else ""
+        say(gap + _nothing_to_show(empty, len(answers)))
+
+
+def _nothing_to_show(empty: Mapping[str, EnvironmentAnswer], of: int) -> str:
+    read = f" {FROM_WHAT_WAS_READ}" if any(answer.status == PARTIAL for answer in empty.values()) else ""
+    names = listed(list(empty), of)
+    count = f"{len(empty)} environments: " if _MOST_NAMED < len(empty) < of else ""
+    return f"nothing to show{read} in {count}{names}"
 
 
 def _shared_head(answers: Sequence[EnvironmentAnswer]) -> list[str]:

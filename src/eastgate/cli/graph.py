@@ -28,6 +28,7 @@ from eastgate.cli.output import (
     fail,
     output_option,
     say,
+    say_empty,
     terminal_width,
 )
 from eastgate.cli.unconsidered import note_absence
@@ -175,6 +176,9 @@ def _make(cluster: Cluster, surveyed: Survey, by: Grouping | None, output: str, 
 
 def _show(made: Graph, output: str, *, why: bool, full: bool) -> None:
     if output == "text":
+        if made.is_empty and say_empty():
+            _warn(made.notes)
+            return
         if made.left_out:
             say(FROM_WHAT_WAS_READ)
         say(to_text(made, why=why, width=terminal_width(), color=colored(), full=full))

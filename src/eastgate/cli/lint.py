@@ -202,7 +202,7 @@ def _find(sources: Sources, codes: _Codes) -> _Found:
     errors = [Finding.of(error) for error in manifests.reporter.errors]
     findings = find_in(manifests, sources, ignores)
     shown = sorted([*errors, *filter(codes.fit, findings)], key=lambda finding: finding.sort_key)
-    beside = [unread for unread in manifests.unread.objects if unread.part is not None]
+    beside = [unread for unread in manifests.unread.objects if unread.part is not None and not unread.hosts]
     return _Found(shown, manifests.excluded, bool(errors), manifests.unbuilt, beside)
 
 

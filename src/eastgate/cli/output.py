@@ -35,7 +35,7 @@ class EnvironmentAnswer:
     """What a command would write about one environment, and its exit status.
 
     `summary` is the answer in a few words. `is_absent`: the environment does not have what is asked about. `failures`
-    are the errors for which there is no answer.
+    are the errors for which there is no answer. `is_empty`: there is nothing to show.
     """
 
     text: list[str] = field(default_factory=list)
@@ -45,6 +45,7 @@ class EnvironmentAnswer:
     failures: list[Diagnostic] = field(default_factory=list)
     summary: str | None = None
     is_absent: bool = False
+    is_empty: bool = False
     status: int = ALLOWED
 
 
@@ -74,6 +75,13 @@ def say_absent() -> None:
     """Mark the answer as one about something that the environment does not have."""
     if _answers:
         _answers[-1].is_absent = True
+
+
+def say_empty() -> bool:
+    """Mark the answer as one that has nothing to show; return whether one line says so for several environments."""
+    if _answers:
+        _answers[-1].is_empty = True
+    return bool(_answers)
 
 
 def output_option(*forms: str, about: str) -> Decorator:

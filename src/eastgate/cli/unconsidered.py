@@ -38,13 +38,13 @@ def _is_about_others(authority: Authority) -> bool:
     """Return whether policies here may be about what runs in another environment, as they select nothing here."""
     policies, world = authority.policies, authority.world
     if not world.workloads:
-        return bool(policies or authority.unread_objects.objects)
+        return bool(policies) or any(unread.kind.is_deployed for unread in authority.unread_objects.objects)
     return any(not any(world.select(target) for target in policy.targets) for policy in policies if policy.targets)
 
 
 def is_whole(sources: Sources, authority: Authority) -> bool:
     """Return whether everything was read: otherwise something that is not there may be in what was left out."""
-    lost = [each.part for each in authority.unread_objects.objects if each.part is not None]
+    lost = [each.part for each in authority.unread_objects.objects if each.part is not None and not each.hosts]
     lost += [each for environment in sources.found for each in environment.left_out]
     return not any(part.can_decide for part in lost)
 
@@ -56,7 +56,7 @@ def tell(unconsidered: Unconsidered, handling: Handling) -> None:
 
 def say_left_out(objects: Iterable[Unread], *, err: bool = False) -> bool:
     """List the parts that could not be read; return whether any of them may decide something."""
-    left_out = [unread for unread in objects if unread.part is not None]
+    left_out = [unread for unread in objects if unread.part is not None and not unread.hosts]
     note(list_left_out(left_out), err=err)
     return any(unread.part is not None and unread.part.can_decide for unread in left_out)
 

@@ -80,5 +80,5 @@ BAD_SECRET = Code(
     "EG1114",
     "Secret not understood",
     "The data of a Secret is base64, and its stringData are strings. What is written is not shown. The Secret was left "
-    "out.",
+    "out, and a policy that reads it closes what it targets.",
 )

@@ -31,6 +31,7 @@ from eastgate.cluster.read_routes import GRPC_RULES, RULES, STREAM_RULES
 from eastgate.cluster.routes import RouteRule
 from eastgate.cluster.shapes import HOME, PORT, STRINGS, TEXT, TEXTS, Fields, Of, each, given, record
 from eastgate.ir.labels import Operator, Requirement, Selector
+from eastgate.reading.manifests.placeholders import variable_in
 from eastgate.reading.manifests.shapes.constraints import Demand, Problem
 from eastgate.reading.manifests.shapes.reading import reader
 from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Record, Text
@@ -45,7 +46,10 @@ _REQUIRED: Of = Field(TEXT, required=True)
 
 
 def _hostname_problems(hostname: str) -> Iterator[Problem]:
+    """Yield what is wrong with a hostname. One with a variable is not known, which is no problem of the object."""
     if _HOSTNAME.fullmatch(hostname) and len(hostname) <= _LONGEST_HOSTNAME:
+        return
+    if variable_in(hostname) is not None:
         return
     if hostname == "*":
         way_out = "leave the hostname out: none means any"

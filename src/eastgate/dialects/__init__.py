@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from eastgate.basics.diagnostics import Diagnostic, Reporter, did_you_mean
 from eastgate.cluster import (
+    CONTROLLER_KINDS,
     GATEWAY_GROUP,
     Backend,
     Manifest,
@@ -20,7 +21,7 @@ from eastgate.cluster import (
     uses_kind,
 )
 from eastgate.cluster.points import Direction
-from eastgate.cluster.unread import UnreadKind, is_unread_name, resembling, unread_kind
+from eastgate.cluster.unread import UnreadEffect, UnreadKind, is_unread_name, resembling, unread_kind
 from eastgate.dialects import accesspolicy, codes, gep3779, istio, linkerd, network, rejected
 from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
 from eastgate.dialects.kuadrant import authconfigs, policies, proposal
@@ -43,6 +44,7 @@ __all__ = [
     "assemble",
     "assemble_end",
     "conditions",
+    "deploys",
     "dialect_of",
     "inspect",
     "is_examined",
@@ -122,6 +124,15 @@ def _matters(registry: Registry, api_version: str, kind: str) -> bool:
 def takes(api_version: str, kind: str) -> bool:
     """Return whether a document of this type is read: it matters, or may install a mesh that policies depend on."""
     return matters(api_version, kind) or may_install(api_version, kind)
+
+
+def deploys(api_version: str, kind: str) -> bool:
+    """Return whether a document of this type is a policy, also of a kind that is not read, or a workload."""
+    group, _, version = api_version.rpartition("/")
+    unread_here = _unread(registered(), group, version, kind)
+    is_workload = (group, kind) == ("", "Pod") or CONTROLLER_KINDS.get(kind) == group
+    acts = unread_here is not None and unread_here.effect is not UnreadEffect.NONE
+    return acts or is_workload or _is_policy(registered(), group, version, kind)
 
 
 def is_policy(document: Document) -> bool:

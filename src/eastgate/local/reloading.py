@@ -76,7 +76,7 @@ class Reloading:
             )
 
         async with contextlib.aclosing(
-            watch_changes(self._files.watched, on_poll=on_poll, bounds=lambda: self._files.bounds, since=since)
+            watch_changes(lambda: self._files.watched, on_poll=on_poll, bounds=lambda: self._files.bounds, since=since)
         ) as batches:
             saved.put_nowait(frozenset())
             async for changed in batches:

@@ -93,9 +93,9 @@ PARTS = {
         "spec: {endpointSelector: {matchLabels: {app: '${APP}'}}}\n",
         *(3, 3, 3),
     ),
-    "a route with an unknown host": (
+    "a route with a host that is to be filled in": (
         "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: x, namespace: shop}\n"
-        "spec: {parentRefs: [{name: front}], hostnames: ['x.${DOMAIN}']}\n",
+        "spec: {parentRefs: [{name: front}], hostnames: ['<your-domain>']}\n",
         *(0, 0, 3),
     ),
     "a variable in a field that decides nothing": (
@@ -107,8 +107,12 @@ PARTS = {
         "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: {password: <your-password>}\n",
         *(0, 0, 0),
     ),
-    "a Secret with an error": (
+    "a Secret with invalid data": (
         "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: {password: a}\n",
+        *(0, 0, 0),  # no policy reads it
+    ),
+    "a Secret with an error": (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: a\n",
         *(0, 3, 0),
     ),
     "a Secret that SOPS has encrypted": (

@@ -72,13 +72,7 @@ def test_every_code_is_shown_in_a_table_or_has_a_test_of_its_own() -> None:
     elsewhere |= {"LEADS_OUT", "NOT_A_FILE"}  # tests/attacks/test_files.py
     elsewhere |= {"LEFT_ASIDE", "EMPTY_INPUT", "HELM_CHART", "BAD_PATTERN"} | {"NAME_GENERATED"}  # test_folders.py
     elsewhere |= {"PLACEHOLDER"}  # test_unfilled.py
-    elsewhere |= {
-        "KUSTOMIZATION_NAMED",
-        "KUSTOMIZE_CHOICE",
-        "KUSTOMIZE_FAILED",
-        "KUSTOMIZE_MISSING",
-    }  # test_kustomize.py
-    elsewhere |= {"NOT_BUILT", "REMOTE_BASE"}  # and the line above: test_kustomize.py
+    elsewhere |= {"KUSTOMIZATION_NAMED", "NO_KUSTOMIZATION", "NOT_DEPLOYED"}  # test_kustomize.py
     assert {name for name, code in _CODES.items() if code.id not in told} == elsewhere
 
 

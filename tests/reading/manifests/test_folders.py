@@ -204,16 +204,20 @@ def test_a_folder_of_which_all_is_left_out_is_an_error(tmp_path: Path) -> None:
 # Charts
 
 
-def test_a_chart_is_one_error_that_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chart_is_rendered_or_left_out_and_its_templates_are_no_manifests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     templates = {f"chart/templates/{n}.yaml": BROKEN + "{{ .Values.x }}\n" for n in range(5)}
     chart = {"chart/Chart.yaml": "apiVersion: v2\nname: x\n", "chart/values.yaml": "a: 1\n"}
     folder_of(tmp_path, {"pod.yaml": POD, **templates, **chart, "chart/charts/sub/Chart.yaml": "name: y\n"})
     monkeypatch.chdir(tmp_path)
-    for given in ("m", "m/chart", "m/chart/templates"):
-        (finding, *more) = read_manifests([given]).reporter.errors
-        assert finding.code.id == "EG1045"
-        assert "helm template m/chart | eastgate ... -f -" in (finding.help or "")
-        assert not more or given.endswith("templates")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for given in ("m", "m/chart"):
+        manifests = read_manifests([given])
+        assert not manifests.reporter.diagnostics
+        assert [left.what for left in manifests.unbuilt] == ["chart `m/chart`"]
+    (finding, *_) = read_manifests(["m/chart/templates"]).reporter.errors
+    assert (finding.code.id, finding.help) == ("EG1045", "give the chart, which is rendered: -f m/chart")
     assert codes_in("m", exclude=("chart",)) == []
 
 

@@ -75,9 +75,9 @@ def test_a_parameter_without_a_value_is_a_placeholder(tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text(TEMPLATE + ROUTE)
     manifests = read_manifests([tmp_path])
     (finding,) = manifests.reporter.diagnostics
-    assert (finding.code.id, finding.message) == ("EG1052", "a placeholder: `${DOMAIN}`")
-    (part,) = manifests.unbuilt
-    assert part.what == "HTTPRoute shop/r"
+    message = "the host `a.${DOMAIN}` of HTTPRoute shop/r depends on DOMAIN"
+    assert (finding.code.id, finding.message) == ("EG1052", message)
+    assert [unread.hosts for unread in manifests.unread.objects] == [("a.${DOMAIN}",)]
 
 
 def test_a_finding_in_a_template_has_the_line_of_the_template(tmp_path: Path) -> None:

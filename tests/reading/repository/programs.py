@@ -27,7 +27,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
         texts = _kustomize(Path(given)) if name == "kustomize" else _helm(Path(given))
         try:
             return ProgramOutput("".join(texts).encode())
-        except (OSError, AttributeError) as error:
+        except (OSError, AttributeError, TypeError, yaml.YAMLError) as error:
             return ProgramOutput(problem=f"fails: {error}")
 
     for name in ("kustomize", "helm"):

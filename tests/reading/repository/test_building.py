@@ -146,11 +146,11 @@ def test_what_a_build_reads_is_watched(ran: list[str], here: Path) -> None:
     write(here, {"web/Chart.yaml": CHART, "web/templates/_x.tpl": "", "v.yaml": "", "top/x.yaml": POLICY})
     parts = (KustomizeBuild("prod"), ChartRender("web", "x", None, ("v.yaml",)), Files(("plain.yaml",)))
     source = FileSource([environment(*parts, root="top"), "top"])
+    source.read_now(Settings())
     assert {*map(str, source.watched)} >= {
         *("base", "base/web.yaml", "base/kustomization.yaml", "prod", "prod/charts", "web/templates/_x.tpl"),
         *("v.yaml", "plain.yaml", "top"),
     } - {"base"}
-    assert ran == []
 
 
 def test_a_half_written_file_makes_all_of_a_build_unreliable(ran: list[str], here: Path) -> None:

@@ -25,7 +25,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_entry_is_there_for_its_key(folder: Path) -> None:
     assert BuildCache.of_user().get(KEY) == b"built"
     assert BuildCache.of_user().get(key_of([b"b"])) is None
-    assert [entry.stat().st_mode & 0o777 for entry in (folder, folder / KEY)] == [0o700, 0o600]
+    modes = [entry.stat().st_mode & 0o777 for entry in (folder.parent, folder, folder / KEY)]
+    assert modes == [0o700, 0o700, 0o600]
 
 
 def test_no_two_sequences_have_one_key() -> None:
@@ -79,8 +80,10 @@ def test_an_entry_of_another_user_is_none(folder: Path, monkeypatch: pytest.Monk
     assert BuildCache.of_user().get(KEY) is None
 
 
-def test_a_folder_that_others_may_write_to_is_not_used(folder: Path) -> None:
-    os.chmod(folder, 0o770)  # noqa: S103
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
+@pytest.mark.parametrize("name", ["builds", "."])
+def test_a_folder_that_others_may_write_to_is_not_used(name: str, mode: int, folder: Path) -> None:
+    os.chmod(folder.parent / name, mode)
     assert BuildCache.of_user().get(KEY) is None
 
 

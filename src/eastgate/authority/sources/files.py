@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.changes import Changes, changes_between
-from eastgate.authority.environments import Deployment, only_deployment
+from eastgate.authority.environments import only_deployment
 from eastgate.authority.questions import NOT_CONSIDERED
 from eastgate.authority.reading import ManifestError, Manifests, read_manifests
 from eastgate.authority.sources.holding import HeldObjects, file_of, find_only_allowing
@@ -36,7 +36,6 @@ from eastgate.cluster.unread import (
 from eastgate.ir import PolicyRef
 from eastgate.reading.jwt import KeySource
 from eastgate.reading.manifests import Bounds
-from eastgate.reading.manifests.kustomizations import parts
 from eastgate.reading.manifests.watching.changes import FileStamp, is_being_written, stamps
 from eastgate.settings import Settings
 
@@ -73,8 +72,9 @@ class FileSource:
         self._unread = unread
         self._environments = tuple(environments)
         self._repository = repository
-        self._chosen: Deployment | None = None
+        self._taken: tuple[str, ...] = ()
         self.in_force = Manifests()
+        self._is_read = False
         self._holding = HeldObjects()
         self._rested: dict[str, FileStamp] = {}
         self._checked: dict[Settings, tuple[Manifests, dict[str, FileStamp], Authority]] = {}
@@ -87,7 +87,7 @@ class FileSource:
         rested = stamps(self.watched, self.bounds)
         manifests = self.read_now(settings)
         authority = self.authority(manifests)
-        self.in_force, self._rested = manifests, rested
+        self.in_force, self._rested, self._is_read = manifests, rested, True
         return authority
 
     def authority(self, manifests: Manifests, *, strict: bool = False) -> Authority:
@@ -113,10 +113,16 @@ class FileSource:
         return authority
 
     def check_unread(self, world: World, manifests: Manifests) -> None:
-        """Raise ManifestError where nothing is to be enforced because of objects that are not read."""
+        """Raise ManifestError where nothing is to be enforced because of objects that are not read.
+
+        With `--unread warn`, parts that were left out from the start may be missing, and no others.
+        """
         unconsidered = unread_at_proxies(world, manifests.unread)
         stands = standing(unconsidered, self._unread, allowed=True)
-        lost = parts_of(unconsidered.matches) if self._unread is not Handling.WARN else []
+        lost = parts_of(unconsidered.matches)
+        if self._unread is Handling.WARN:
+            known = {part.what for part in parts_of(self.in_force.unread.objects)}
+            lost = [part for part in lost if part.what not in known] if self._is_read else []
         if stands is Standing.UNDECIDED or lost:
             message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
             raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
@@ -128,10 +134,11 @@ class FileSource:
     def read_now(self, settings: Settings) -> Manifests:
         """Read the manifests as they are now, valid or not. That there are several environments is an error of them."""
         try:
-            self._chosen = only_deployment(self.paths, self.bounds, self._environments, self._repository)
+            chosen = only_deployment(self.paths, self.bounds, self._environments, self._repository)
         except ManifestError as error:
             return Manifests(settings, reporter=Reporter(error.diagnostics))
-        return read_manifests(self._chosen.paths, settings, bounds=self.bounds)
+        self._taken = tuple(dict.fromkeys(file for path in chosen.paths for file in self._files_of(path)))
+        return read_manifests(chosen.paths, settings, bounds=self.bounds)
 
     def take(self, reading: FileReading, authority: Authority) -> tuple[Changes, float | None]:
         """Return the changes that a reading brings, and the seconds until the next one, if one is due.
@@ -172,20 +179,18 @@ class FileSource:
 
     @property
     def watched(self) -> tuple[str | os.PathLike[str], ...]:
-        """Return what to watch: the paths, and what their kustomizations and environments include from elsewhere."""
-        read = self._chosen.paths if self._chosen is not None else ()
-        taken = (file for path in dict.fromkeys((*self.paths, *read)) for file in self._files_of(path))
-        return tuple(dict.fromkeys((*self.paths, *taken)))
+        """Return what to watch: the paths, and what their environments had from elsewhere when they were last read."""
+        return tuple(dict.fromkeys((*self.paths, *self._taken)))
 
     def _files_of(self, path: str | os.PathLike[str]) -> Iterable[str]:
         if isinstance(path, str | PurePath):
-            return parts(os.fspath(path), self._follow, Reporter()) or ()
-        from eastgate.reading.repository.builds import files_of_environment  # most paths are texts
-        from eastgate.reading.repository.model import Environment
+            return ()
+        from eastgate.reading.repository import Environment  # most paths are texts
+        from eastgate.reading.repository.builds import files_of_environment
 
         if isinstance(path, Environment):
             return files_of_environment(path, self.bounds)
-        return parts(os.fspath(path), self._follow, Reporter()) or ()
+        return files_of_environment(Environment.of_kustomization(os.fspath(path)), self.bounds)
 
     @property
     def bounds(self) -> Bounds:

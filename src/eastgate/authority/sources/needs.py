@@ -151,7 +151,8 @@ def unlisted(resource: Resource, reason: str, *, beyond: str | None = None) -> D
 
 _REFERENCE_LISTS: Final = frozenset({"certificateRefs", "caCertificateRefs", "signingKeyRefs"})
 _REFERENCES: Final = ("SecretRef", "credentialsRef")
-_SELECTING: Final = frozenset({"apiKey", "x509", "mtls"})
+SELECTING: Final = frozenset({"apiKey", "x509", "mtls"})
+"""The fields that select Secrets by their labels."""
 _MOST_NAMED: Final = 100  # objects of a namespace that are read one by one; of more, all of the namespace are
 _MOST_STREAMS: Final = 1000  # lists and watches of a kind; of more, all of the cluster are read
 
@@ -186,7 +187,7 @@ class NeedIndex:
     def put(self, obj: Mapping[str, Any]) -> bool:
         """Note what an object names; return whether that is something else than before."""
         ref = ref_of(obj)
-        found = frozenset(_named_in(obj.get("spec"), obj["metadata"].get("namespace") or ""))
+        found = frozenset(needed_by(obj.get("spec"), obj["metadata"].get("namespace") or ""))
         before = self._by_object.pop(ref, frozenset())
         if found:
             self._by_object[ref] = found
@@ -213,14 +214,15 @@ def _bounded(kind: str, named: Iterable[NeededObjects]) -> set[NeededObjects]:
     return bounded if len(bounded) <= _MOST_STREAMS else {NeededObjects(kind, None)}
 
 
-def _named_in(value: object, namespace: str) -> Iterator[NeededObjects]:
+def needed_by(value: object, namespace: str) -> Iterator[NeededObjects]:
+    """Yield what the content of an object in a namespace names."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _named_at(key, inner, namespace)
-            yield from _named_in(inner, namespace)
+            yield from needed_by(inner, namespace)
     elif isinstance(value, list):
         for item in value:
-            yield from _named_in(item, namespace)
+            yield from needed_by(item, namespace)
 
 
 def _named_at(key: str, value: object, namespace: str) -> Iterator[NeededObjects]:
@@ -233,7 +235,7 @@ def _named_at(key: str, value: object, namespace: str) -> Iterator[NeededObjects
             home = reference.get("namespace") or namespace
             if kind in ("Secret", "ConfigMap") and _is_name(name) and _is_namespace(home):
                 yield NeededObjects(kind, home, name)
-    selector = value.get("selector") if key in _SELECTING and isinstance(value, Mapping) else None
+    selector = value.get("selector") if key in SELECTING and isinstance(value, Mapping) else None
     if isinstance(selector, Mapping):
         written = _written_selector(selector)
         if written:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from eastgate.cluster import GATEWAY_GROUP, ROUTE_KINDS, Gateway, Listener, ParentRef, Route, RoutesFrom, World
-from eastgate.cluster.routing.hostnames import comparable, intersect
+from eastgate.cluster.routing.hostnames import comparable, intersect, is_open
 
 _HTTP_KINDS = ("HTTPRoute", "GRPCRoute")
 _KINDS = {"HTTP": _HTTP_KINDS, "HTTPS": _HTTP_KINDS, "TLS": ("TLSRoute",)}
@@ -92,9 +92,9 @@ def why_detached(
 
 
 def share_hostname(route: Route, listener: Listener) -> bool:
-    """Tell whether some host is meant by a route and by a listener."""
-    own = comparable(listener.hostname)
-    return any(intersect(own, name) for name in map(comparable, route.hostnames or (None,)))
+    """Tell whether some host is, or may be, meant by a route and by a listener."""
+    own, names = comparable(listener.hostname), [*map(comparable, route.hostnames or (None,))]
+    return is_open(own) or any(is_open(name) or intersect(own, name) for name in names)
 
 
 def seniority(route: Route) -> tuple[bool, str, str, int]:

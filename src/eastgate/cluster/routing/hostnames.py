@@ -21,7 +21,14 @@ _NO_LABEL = "?"  # stands for a label that nobody has written
 
 def comparable(host: Host) -> Host:
     """Return a host or hostname in the form in which it is compared; empty is none."""
+    if host is not None and is_open(host):
+        return host
     return comparable_host(host) or None if host is not None else None
+
+
+def is_open(hostname: Host) -> bool:
+    """Return whether a hostname has a variable, so that it equals no host that is known."""
+    return hostname is not None and "{" in hostname
 
 
 def hostnames_of(host: Host) -> Iterator[Host]:

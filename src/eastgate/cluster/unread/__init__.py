@@ -23,6 +23,7 @@ from eastgate.cluster.unread.left_out import (
     list_left_out,
     lost_object,
     lost_part,
+    object_with_open_hosts,
     parts_of,
 )
 from eastgate.cluster.unread.locating import locate_targets, unlisted_objects, unread_object
@@ -66,6 +67,7 @@ __all__ = [
     "locate_targets",
     "lost_object",
     "lost_part",
+    "object_with_open_hosts",
     "parts_of",
     "resembling",
     "standing",

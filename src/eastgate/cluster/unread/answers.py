@@ -38,6 +38,8 @@ from eastgate.cluster.unread.model import (
     UnreadMatch,
     UnreadTargets,
 )
+from eastgate.ir.addresses import comparable_host
+from eastgate.reading.manifests.placeholders import could_be
 
 _Located = WorkloadKey | NamedPoint  # a point at which an object can act
 _MOST = 3  # spans that are shown
@@ -77,13 +79,19 @@ class UnreadObjects:
     _totals: Counter[UnreadKind] = field(default_factory=Counter, repr=False)
     _size: int = field(default=0, repr=False)  # how many of them are filed and counted
 
-    def about(self, points: Iterable[Point], callers: Callers, world: World, *, rejected: int = 0) -> Unconsidered:
-        """Return what an answer about these points of enforcement, for these callers, could not consider."""
+    def about(
+        self, points: Iterable[Point], callers: Callers, world: World, *, rejected: int = 0, host: str | None = None
+    ) -> Unconsidered:
+        """Return what an answer about these points of enforcement, for these callers, could not consider.
+
+        Without a `host`, it is about any; one that is empty is of no matter.
+        """
         if not self.objects:
             return Unconsidered(rejected=rejected)
         self._file()
         located = tuple(point for point in points if isinstance(point, WorkloadKey | NamedPoint))
         near = self.objects if callers.anybody else self._near(located, callers, world)
+        near = [unread for unread in near if host is None or not unread.hosts or _could_be_any(host, unread.hosts)]
         ends = ((unread, _end(unread, located, callers, world)) for unread in near)
         met = tuple(UnreadMatch(unread, end) for unread, end in ends if end is not None)
         return Unconsidered(met, self._totals, rejected)
@@ -105,6 +113,15 @@ class UnreadObjects:
         homes |= {world.workloads[point].namespace if isinstance(point, str) else point.namespace for point in points}
         positions = {position for home in homes for position in self._filed.get(home, ())}
         return [self.objects[position] for position in sorted(positions)]
+
+
+def _could_be_any(host: str, patterns: Iterable[str]) -> bool:
+    """Return whether a host could be one of some with variables. One that has the same variables is known to be."""
+    if not host:
+        return False
+    name = host if "{" in host else comparable_host(host)
+    others = (pattern for pattern in patterns if not name.endswith(pattern.removeprefix("*")) or pattern == "*")
+    return any(could_be(name.lower(), pattern.lower()) for pattern in others)
 
 
 def _namespace_of(target: Target) -> str | None:
@@ -258,7 +275,7 @@ def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[D
     """
     for unread in objects:
         kind = unread.kind
-        if unread.part is not None or not unread.acts or handling is Handling.IGNORE:
+        if unread.part is not None or not unread.acts or not kind.is_deployed or handling is Handling.IGNORE:
             continue
         is_error = handling is Handling.ERROR or (handling is Handling.BY_KIND and is_policy_like(unread))
         yield Diagnostic(
@@ -274,6 +291,7 @@ def is_policy_like(unread: Unread) -> bool:
     return (
         unread.kind.effect is UnreadEffect.DENY
         and unread.part is None
+        and unread.kind.is_deployed
         and unread.kind.plane is not EnforcementPlane.NETWORK
     )
 

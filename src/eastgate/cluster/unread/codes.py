@@ -22,3 +22,10 @@ LEFT_OUT = Code(
     "A file, an object, a kustomization or a chart cannot be read, so that it is left out. Answers that it could "
     "change say `(from what was read)` and end with exit status 3; with `--strict` nothing is answered.",
 )
+IDLE_SECRET = Code(
+    "EG1313",
+    "Secret not understood, which no policy reads",
+    "The data of a Secret is base64, and its stringData are strings. No policy reads this one, so that it "
+    "decides nothing.",
+    Severity.INFO,
+)

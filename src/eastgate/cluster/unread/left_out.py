@@ -6,7 +6,7 @@ that is not read it is somebody's mistake or a missing tool, so that `--unread i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
 from eastgate.basics.diagnostics import Diagnostic
@@ -24,6 +24,7 @@ from eastgate.cluster.unread.model import (
     UnreadTargets,
 )
 from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.placeholders import names_of_variables
 from eastgate.reading.manifests.rendered import LostPart
 from eastgate.reading.repository import LeftOut
 
@@ -57,6 +58,21 @@ def lost_object(part: LeftOut, document: Document, targets: tuple[Target, ...], 
     return Unread(kind if part.can_decide else IDLE_PART, UnreadTargets(targets, targets), document, part)
 
 
+def object_with_open_hosts(
+    document: Document, hosts: Mapping[str, bool], where: str, gateways: tuple[Target, ...]
+) -> Unread:
+    """Return an object of which only hosts are unknown: what some Gateways do with requests for them is not known.
+
+    `hosts` are its hostnames with variables, and whether a TLS handshake chooses by them, in which any host may stand.
+    """
+    named = " and ".join(f"`{host}`" for host in hosts)
+    what = f"the host{'s' if len(hosts) > 1 else ''} {named} of {document.kind} {document.home}/{document.name}"
+    variables = dict.fromkeys(name for host in hosts for name in names_of_variables(host))
+    part = LeftOut(what, where, f"depends on {' and '.join(variables)}")
+    patterns = (*hosts, *(["*"] if any(hosts.values()) else []))
+    return Unread(PART_AT_GATEWAYS, UnreadTargets(gateways), document, part, patterns)
+
+
 def parts_of(matches: Iterable[UnreadMatch | Unread]) -> list[LeftOut]:
     """Return the parts among some objects, each once."""
     return [unread.part for unread in _lost(matches) if unread.part is not None]
@@ -72,6 +88,9 @@ def list_left_out(objects: Iterable[UnreadMatch | Unread], most: int | None = MO
     lost = _lost(objects)
     for unread in lost[:most]:
         about = _about(unread)
+        if unread.hosts:
+            yield f"not known: {unread.part}"
+            continue
         yield f"left out: {unread.part}" + (f" (it may be about {about})" if about else "")
     if most is not None and len(lost) > most:
         yield f"left out: {len(lost) - most} more: eastgate get environments, or -v"

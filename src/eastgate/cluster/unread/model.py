@@ -52,7 +52,10 @@ ISOLATING = frozenset({TargetField.USER_NETWORK, TargetField.MEMBERS})
 
 @dataclass(frozen=True, slots=True)
 class UnreadKind:
-    """One kind of the catalogue, in whatever version. `note` is what it is for, where that is worth a word."""
+    """One kind of the catalogue, in whatever version. `note` is what it is for, where that is worth a word.
+
+    `is_deployed` is unset for the objects of a repository that none of its environments has.
+    """
 
     group: str
     kind: str
@@ -60,6 +63,7 @@ class UnreadKind:
     plane: EnforcementPlane
     target_field: TargetField
     note: str = ""
+    is_deployed: bool = True
 
     @property
     def plural(self) -> str:
@@ -86,13 +90,15 @@ class Unread:
     """One object of a kind that is not read.
 
     With `part`, it is a part of the manifests that cannot be read: a file, an object with errors, a chart. What it
-    holds is unknown, and `targets` are all that it may be about.
+    holds is unknown, and `targets` are all that it may be about. With `hosts`, only the hosts of an object are unknown:
+    patterns with variables.
     """
 
     kind: UnreadKind
     targets: UnreadTargets
     document: Document = field(repr=False)
     part: LeftOut | None = None
+    hosts: tuple[str, ...] = ()
 
     @property
     def span(self) -> Span:
@@ -139,6 +145,7 @@ class UnreadMatch:
             "can": str(unread.kind.effect),
             "at": str(self.end),
             "located": unread.targets.located,
+            "deployed": unread.kind.is_deployed,
             "file": unread.span.file,
             "line": unread.span.line,
         }

@@ -90,7 +90,7 @@ async def follow_files(
         on_reload(await _reload_at_rest(files))
     on_following()
     async with contextlib.aclosing(
-        watch_changes(files.source.watched, bounds=lambda: files.source.bounds, since=files.stamps)
+        watch_changes(lambda: files.source.watched, bounds=lambda: files.source.bounds, since=files.stamps)
     ) as batches:
         async for _ in batches:
             on_reload(await _reload_at_rest(files))

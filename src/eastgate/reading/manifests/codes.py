@@ -203,35 +203,23 @@ LEFT_ASIDE = Code(
     "that anybody could apply. It was left aside. Leave the file out with `--exclude` or `.eastgateignore`.",
     Severity.INFO,
 )
-KUSTOMIZE_MISSING = Code(
-    "EG1041",
-    "kustomization that cannot be rendered here",
-    "The files of a folder with a `kustomization.yaml` are parts, and not what is applied: they are never read as they "
-    "are. Rendering them needs `kustomize` or `kubectl` on the PATH.",
-)
-KUSTOMIZE_FAILED = Code(
+NO_KUSTOMIZATION = Code(
     "EG1042",
-    "kustomization that cannot be rendered",
-    "`kustomize build` (or `kubectl kustomize`) failed, took too long or wrote too much. It runs without plugins and "
-    "without network.",
+    "no kustomization",
+    "The folder that `-k` names has no kustomization in it. Give a folder with manifests with `-f`.",
 )
-REMOTE_BASE = Code(
-    "EG1043",
-    "kustomization with a remote part",
-    "A kustomization names something that would have to be fetched. Nothing is: render it yourself and give what comes "
-    "out, or keep a copy beside it.",
-)
-NOT_BUILT = Code(
+NOT_DEPLOYED = Code(
     "EG1044",
-    "manifests that no kustomization names",
-    "Files below a folder with a kustomization, which no kustomization there names. They are not part of what is "
-    "built, and were not read. Give them with `-f` if they are applied some other way.",
+    "object that no environment has",
+    "A policy or a workload in a folder whose environments do not have it: no kustomization names its file, or a "
+    "directory of Argo CD excludes it. It decides nothing. An answer that such a policy could turn into a deny says "
+    "`(from what is deployed)`, and has the exit status 3.",
     Severity.INFO,
 )
 HELM_CHART = Code(
     "EG1045",
-    "Helm chart",
-    "The templates of a chart are no manifests. Render the chart and give what comes out as standard input.",
+    "templates of a Helm chart",
+    "The templates of a chart are no manifests. Give the folder of the chart, which is rendered.",
 )
 EMPTY_INPUT = Code(
     "EG1046",
@@ -255,12 +243,6 @@ KUSTOMIZATION_NAMED = Code(
     "EG1049",
     "kustomization given as a manifest",
     "A kustomization is no manifest. Its folder is given with `-k`, or with `-f`, and is rendered.",
-)
-KUSTOMIZE_CHOICE = Code(
-    "EG1051",
-    "several kustomizations of the same resources",
-    "Kustomizations below a folder build on the same resources, as overlays for several clusters do. Together they are "
-    "applied nowhere: choose one with `-k`, or several with several `-k`.",
 )
 PLACEHOLDER = Code(
     "EG1052",

@@ -164,5 +164,7 @@ class ReadResult:
     """Objects of which only the head could be read, and the error behind it. They are not among the documents."""
     unbuilt: list[LeftOut] = field(default_factory=list)
     """The parts that are not read, other than those with an error in `reporter`."""
+    undeployed: list[Document] = field(default_factory=list)
+    """Objects of folders that no environment there has. They are not among the documents."""
     seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)
     """The objects by group, kind, namespace and name."""

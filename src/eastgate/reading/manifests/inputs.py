@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -13,15 +12,12 @@ from typing import TYPE_CHECKING
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
-from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import (
     BAD_PATTERN,
     EMPTY_FOLDER,
     HELM_CHART,
     KUSTOMIZATION_NAMED,
-    KUSTOMIZE_CHOICE,
-    KUSTOMIZE_FAILED,
-    NOT_BUILT,
+    NO_KUSTOMIZATION,
     UNREADABLE,
 )
 from eastgate.reading.manifests.files import (
@@ -34,19 +30,10 @@ from eastgate.reading.manifests.files import (
     report_unreadable,
     report_way_out,
 )
-from eastgate.reading.manifests.kustomizations import (
-    FILES,
-    Kustomization,
-    Kustomized,
-    built,
-    is_kustomization,
-    kustomization_in,
-    rivals,
-    roots,
-)
+from eastgate.reading.manifests.kustomizations import FILES, Kustomized, is_kustomization, kustomization_in
 
 if TYPE_CHECKING:
-    from eastgate.reading.repository.model import ChartRender, Environment, KustomizeBuild, LeftOut
+    from eastgate.reading.repository.model import ChartRender, Environment, KustomizeBuild, LeftOut, Undeployed
 
 # Leaves files out of a folder: by the patterns of `--exclude`, and those of `.eastgateignore` files.
 #
@@ -106,9 +93,6 @@ class Exclusion:
 
 _Identity = tuple[int, int]
 _CHART = "Chart.yaml"
-_LIBRARY = regex(rb"""^type:\s*["']?library\b""", re.MULTILINE)
-_MOST_RIVALS = 8  # kustomizations of the same resources that are rendered to see whether they get into each other's way
-_MOST_NAMED = 3  # files that a sentence names
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +102,6 @@ class Input:
     name: str
     explicit: bool = False
     """Whether this very file was given, and not a folder that it is in."""
-    kustomized: bool = False
     namespace: str | None = None
     """That of its objects which do not say theirs."""
     part: KustomizeBuild | ChartRender | None = None
@@ -143,9 +126,10 @@ class Inputs:
     """The errors in the paths themselves, and not in what is found below them."""
     unbuilt: list[LeftOut] = field(default_factory=list)
     """What the environments among the paths leave out."""
+    undeployed: list[Undeployed] = field(default_factory=list)
+    """The manifests of folders that no environment there has."""
     _seen: set[_Identity | str] = field(default_factory=set)
-    _kustomizations: list[Kustomization] = field(default_factory=list)
-    _beside: list[str] = field(default_factory=list)  # files below kustomizations
+    _needs_tools: bool = False
 
     def add_all(self, paths: Iterable[str | os.PathLike[str]]) -> None:
         """Add files, folders with all that is below them, and `-` for standard input."""
@@ -159,13 +143,13 @@ class Inputs:
                 self._add_path(name)
             else:
                 self._add_environment(environment)
-        self._add_rendered()
 
     def _add_environment(self, environment: Environment) -> None:
         """Add the parts of an environment: files, and what programs are to build."""
         from eastgate.reading.repository.model import ChartRender, Files  # few commands read environments
 
         self.unbuilt += environment.left_out
+        self._add_undeployed(environment.undeployed)
         exclusion = self._exclusion(environment.root)
         checkout = around(os.path.join(environment.root, IGNORE_FILE))  # where paths of Flux and Argo CD may lead
         for part in environment.parts:
@@ -227,19 +211,37 @@ class Inputs:
             self._add(Input(name, explicit=True), identity)
 
     def _add_folder(self, name: str) -> None:
-        before, left_out, nothing = len(self.reporter.diagnostics), self.excluded, True
+        before, left_out = len(self.reporter.diagnostics), self.excluded
         above = os.path.dirname(os.path.abspath(name))
-        kustomized = len(self._kustomizations)
         if not self.raw and os.path.basename(os.path.abspath(name)) == "templates" and _CHART in _entries(above):
             self._report_chart(os.path.dirname(os.path.normpath(name)) or os.pardir)
-        for file, identity in self._walk(name, set(), self._exclusion(name), in_kustomization=False):
-            nothing = False
+        self._needs_tools = False
+        files = list(self._walk(name, set(), self._exclusion(name)))
+        if self._needs_tools:
+            del self.reporter.diagnostics[before:]  # the search for environments reports them again
+            self._add_environments(name, [file for file, _ in files])
+            return
+        for file, identity in files:
             self._add(Input(file), identity)
-        if nothing and len(self._kustomizations) == kustomized and len(self.reporter.diagnostics) == before:
+        if not files and len(self.reporter.diagnostics) == before:
             help_ = "manifests end in `.yaml`, `.yml` or `.json`; hidden ones are not read"
             if self.excluded > left_out:
                 help_ = f"{self.excluded - left_out} files are left out by --exclude or {IGNORE_FILE}"
             self.reporter.report(EMPTY_FOLDER, f"the folder `{printable(name)}` has no manifests in it", help=help_)
+
+    def _add_environments(self, name: str, files: list[str]) -> None:
+        """Add all environments of a folder that has kustomizations or charts, and not only manifests."""
+        from eastgate.reading.repository import RepositoryOptions, Undeployed, find_environments  # most have neither
+
+        found = find_environments([name], self.bounds, self.reporter, RepositoryOptions())
+        for environment in found:
+            self._add_environment(environment)
+        if not found:
+            self._add_undeployed(Undeployed(tuple(files)))
+
+    def _add_undeployed(self, undeployed: Undeployed) -> None:
+        if not any(undeployed is known for known in self.undeployed):
+            self.undeployed.append(undeployed)
 
     def _exclusion(self, folder: str) -> Exclusion:
         return Exclusion().below(folder, self.bounds.exclude, "--exclude", self.reporter)
@@ -251,38 +253,18 @@ class Inputs:
 
     def _add_kustomization(self, folder: str) -> None:
         """Add the folder of a `-k`, and nothing else that is in it."""
-        kustomization = kustomization_in(folder) if self.bounds.hold(folder) else None
-        if kustomization is None:
+        if not self.bounds.hold(folder) or kustomization_in(folder) is None:
             help_ = f"manifests as they are: -f {printable(folder)}" if os.path.exists(folder) else None
-            self.reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` has no kustomization in it", help=help_)
+            self.reporter.report(NO_KUSTOMIZATION, f"`{printable(folder)}` has no kustomization in it", help=help_)
             self.refused.append(self.reporter.diagnostics[-1])
-        else:
-            self._add(Input(folder, explicit=True, kustomized=True), os.path.realpath(folder))
+            return
+        from eastgate.reading.repository import Environment, KustomizeBuild  # few paths are kustomizations
 
-    def _add_rendered(self) -> None:
-        """Add the kustomizations that no other one takes in, and report files that belong to none."""
-        tops = roots(self._kustomizations)
-        several = rivals(tops)
-        if len(several) <= _MOST_RIVALS:
-            several = []  # rendered they may be different things
-        if several:
-            self._report_rivals([kustomization.folder for kustomization in several])
-        for kustomization in tops:
-            if kustomization in several:
-                continue
-            self._add(Input(kustomization.folder, kustomized=True), os.path.realpath(kustomization.folder))
-        used = built(tops, self._kustomizations)
-        referenced = {os.path.realpath(path) for kustomization in used for path in kustomization.names()}
-        left = [path for path in self._beside if os.path.realpath(path) not in referenced]
-        if left:
-            first = ", ".join(f"`{printable(path)}`" for path in left[:_MOST_NAMED])
-            more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-            message = f"{first}{more}: in folders with kustomizations, named by none that is built, and not read"
-            self.reporter.report(NOT_BUILT, message, help="if they are applied by themselves, give them with -f")
+        part = KustomizeBuild(os.path.normpath(folder))
+        environment = Environment.of_kustomization(folder)
+        self._add(Input(folder, explicit=True, part=part, environment=environment), repr(part))
 
-    def _walk(
-        self, folder: str, above: set[_Identity], exclusion: Exclusion, *, in_kustomization: bool
-    ) -> Iterator[tuple[str, _Identity]]:
+    def _walk(self, folder: str, above: set[_Identity], exclusion: Exclusion) -> Iterator[tuple[str, _Identity]]:
         """Yield the manifest files below a folder in the order of their names. A link to a folder above is not
         followed.
         """
@@ -298,27 +280,12 @@ class Inputs:
         if IGNORE_FILE in entries:
             exclusion = exclusion.within(folder, self.reporter)
         if not self.raw:
-            in_kustomization |= self._is_kustomized(folder, entries, exclusion)
-            if _CHART in entries and not exclusion.holds(os.path.join(folder, _CHART), is_folder=False):
-                if not in_kustomization and not _is_library(folder):  # or nothing of it is read anyway
-                    self._report_chart(folder)
-                return
+            self._needs_tools |= _needs_tools(folder, entries, exclusion)
         for path, is_folder, file_identity in self._children(folder, entries, exclusion):
             if is_folder:
-                yield from self._walk(path, above | {identity}, exclusion, in_kustomization=in_kustomization)
-            elif in_kustomization:
-                self._beside += [path] if os.path.basename(path) not in FILES else []
+                yield from self._walk(path, above | {identity}, exclusion)
             else:
                 yield path, file_identity
-
-    def _is_kustomized(self, folder: str, entries: list[str], exclusion: Exclusion) -> bool:
-        name = is_kustomization(entries)
-        if name is None or exclusion.holds(os.path.join(folder, name), is_folder=False):
-            return False
-        kustomization = kustomization_in(folder)
-        if kustomization is not None:
-            self._kustomizations.append(kustomization)
-        return kustomization is not None
 
     def _children(
         self, folder: str, entries: Iterable[str], exclusion: Exclusion
@@ -347,25 +314,18 @@ class Inputs:
             elif is_folder or is_readable(path, status, self.reporter):
                 yield path, is_folder, (status.st_dev, status.st_ino)
 
-    def _report_rivals(self, folders: list[str]) -> None:
-        shown = [f"`{printable(folder)}`" for folder in folders]
-        message = f"{' and '.join((', '.join(shown[:-1]), shown[-1]))} are kustomizations of the same resources"
-        self.reporter.report(KUSTOMIZE_CHOICE, message, help=f"choose: -k {printable(folders[0])}")
-
     def _report_chart(self, folder: str) -> None:
         shown = printable(folder)
         message = f"`{shown}` is a Helm chart, whose templates are no manifests"
-        help_ = f"render it: helm template {shown} | eastgate ... -f -, and leave it out of a folder: --exclude"
+        help_ = f"give the chart, which is rendered: -f {shown}"
         self.reporter.report(HELM_CHART, message, help=help_)
 
 
-def _is_library(chart: str) -> bool:
-    """Return whether a chart has nothing to install: others use what it defines."""
-    try:
-        with open(os.path.join(chart, _CHART), "rb") as file:
-            return _LIBRARY.search(file.read(_MOST_BYTES)) is not None
-    except OSError:
-        return False
+def _needs_tools(folder: str, entries: Collection[str], exclusion: Exclusion) -> bool:
+    """Return whether a folder has a kustomization or a chart."""
+    names = (name for name in (is_kustomization(entries), _CHART if _CHART in entries else None) if name is not None)
+    there = [name for name in names if not exclusion.holds(os.path.join(folder, name), is_folder=False)]
+    return _CHART in there or (bool(there) and kustomization_in(folder) is not None)
 
 
 def _environment(path: object) -> Environment | None:

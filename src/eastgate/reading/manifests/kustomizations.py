@@ -1,22 +1,17 @@
-"""Kustomizations: which of them a folder is about, and what they are when rendered.
+"""Kustomizations: where they are, what they name, and which of them takes in which.
 
 The files beside a `kustomization.yaml` are parts: bases, patches, values. Read as they are they would be objects that
-nobody applies, and patches would pass for policies. So `kustomize`, or the one in `kubectl`, renders them: without
-plugins, without network, and with limits of time and size. What would have to be fetched is an error.
+nobody applies, and patches would pass for policies. `eastgate.reading.repository` builds them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
-from eastgate.basics.diagnostics import Reporter
-from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.reading.manifests.codes import KUSTOMIZE_FAILED, KUSTOMIZE_MISSING, LEADS_OUT, REMOTE_BASE
-from eastgate.reading.manifests.files import ANYWHERE, Bounds, around
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.roots import read_nodes
 
@@ -24,7 +19,22 @@ FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 GROUP = "kustomize.config.k8s.io"
 PARTS = ("resources", "bases", "components", "generators", "transformers", "validators")
 REMOTE = regex(r"://|^git@|^git::|^[\w.-]+\.\w+[:/]|\?(?:.*&)?(?:ref|version|submodules|timeout)=")
-_MOST_FOLDERS = 1000
+
+_DEFINITIONS = regex(r"(?i)(?:[\w.-]+[-_.])?crds?(?:\.ya?ml)?|crds?[-_.][\w.-]+\.ya?ml")
+_BESIDE = regex(r"(?i)(?:^|[-_.])(?:all|and|full|including|plus|polic\w*|with)(?:[-_.]|$)")
+
+
+def is_of_definitions(address: str) -> bool:
+    """Return whether an address says that it has definitions of resources (CRDs), which decide nothing.
+
+    Its last part says so, as in `config/crd` and `cert-manager.crds.yaml`, or the folder that this is in.
+    """
+    path = address.partition("?")[0].partition("#")[0].rstrip("/")
+    *above, last = [part for part in path.split("/") if part]
+    if _BESIDE.search(last) is not None or not above:
+        return False
+    folder = above[-2:] if above[-1] == "bases" else above[-1:]
+    return _DEFINITIONS.fullmatch(last) is not None or folder[0].lower() in ("crd", "crds")
 
 
 class Kustomized:
@@ -118,17 +128,16 @@ def roots(kustomizations: Iterable[Kustomization]) -> list[Kustomization]:
         for path_of, kustomization in by_path.items()
         if not kustomization.is_component and path_of not in taken
     ]
-    reached = set(built(tops, by_path.values()))
+    reached = set(_built(tops, by_path))
     for kustomization in by_path.values():
         if kustomization not in reached and not kustomization.is_component:
             tops.append(kustomization)
-            reached.update(built([kustomization], by_path.values()))
+            reached.update(_built([kustomization], by_path))
     return tops
 
 
-def built(tops: Iterable[Kustomization], kustomizations: Iterable[Kustomization]) -> list[Kustomization]:
-    """Return what is rendered with some kustomizations: themselves, and those among others that they take in."""
-    by_path = {os.path.realpath(kustomization.folder): kustomization for kustomization in kustomizations}
+def _built(tops: Iterable[Kustomization], by_path: Mapping[str, Kustomization]) -> list[Kustomization]:
+    """Return what is built with some kustomizations: themselves, and those among others that they take in."""
     waiting, taken = list(tops), dict[str, Kustomization]()
     while waiting:
         top = waiting.pop()
@@ -144,81 +153,3 @@ def _paths(kustomization: Kustomization) -> Iterator[str]:
         for entry in kustomization.parts
         if "\0" not in entry
     )
-
-
-def rivals(tops: Iterable[Kustomization]) -> list[Kustomization]:
-    """Return those that build on the same resources, as overlays for several places do: only one can be meant."""
-    takers: dict[str, list[Kustomization]] = {}
-    for top in tops:
-        for path in _resources_of(top):
-            takers.setdefault(path, []).append(top)
-    shared = {id(rival) for several in takers.values() if len(several) > 1 for rival in several}
-    return [top for top in tops if id(top) in shared]
-
-
-def _resources_of(top: Kustomization) -> set[str]:
-    """Return the files and folders that a kustomization takes resources from, by way of others too."""
-    waiting, taken = [top], set[str]()
-    while waiting and len(taken) < _MOST_FOLDERS:
-        kustomization = waiting.pop()
-        for entry in kustomization.parts:
-            path = os.path.realpath(os.path.join(kustomization.folder, entry))
-            inner = kustomization_in(path) if path not in taken and os.path.isdir(path) else None
-            if os.path.exists(path) and not (inner is not None and inner.is_component):
-                taken.add(path)
-            if inner is not None and not inner.is_component:
-                waiting.append(inner)
-    return taken
-
-
-def parts(folder: str, follow: bool, reporter: Reporter) -> list[str] | None:
-    """Return the folders of a kustomization and of all that it takes in; None where something must not be read.
-
-    Whatever would have to be fetched is reported, and what leads out of the repository that the kustomization is in.
-    """
-    bounds: Bounds | None = None
-    waiting, good = [folder], True
-    seen: dict[str, str] = {}
-    while waiting:
-        current = waiting.pop()
-        real = os.path.realpath(current)
-        if real in seen:
-            continue
-        seen[real] = current
-        if len(seen) > _MOST_FOLDERS:
-            reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` takes in more than {_MOST_FOLDERS} folders")
-            return None
-        kustomization = kustomization_in(current)
-        if kustomization is None:
-            continue
-        file = os.path.join(current, kustomization.file)
-        if bounds is None:
-            bounds = ANYWHERE if follow else around(file)
-        for entry in kustomization.parts:
-            path = os.path.join(current, entry)
-            if not os.path.lexists(path):
-                if REMOTE.search(entry):
-                    good = False
-                    _report_remote(file, entry, folder, reporter)
-            elif not bounds.hold(path):
-                good = False
-                message = f"`{printable(file)}` names `{printable(entry)}`, which leads out of what is read"
-                reporter.report(LEADS_OUT, message, help="read it all the same with --follow")
-            elif os.path.isdir(path):
-                waiting.append(os.path.normpath(path))
-    return list(seen.values()) if good else None
-
-
-def _report_remote(file: str, entry: str, folder: str, reporter: Reporter) -> None:
-    message = f"`{printable(file)}` names `{printable(entry)}`, which is not fetched"
-    help_ = f"render it yourself: kustomize build {printable(folder)} | eastgate ... -f -"
-    reporter.report(REMOTE_BASE, message, help=help_)
-
-
-def report_missing(folders: list[str], reporter: Reporter) -> None:
-    """Say once that nothing here can render, and what to run."""
-    first, *more = folders
-    others = f" and {len(more)} more" if more else ""
-    message = f"`{printable(first)}`{others}: a kustomization, and neither kustomize nor kubectl is on the PATH"
-    help_ = f"run, where one of them is: kustomize build {printable(first)} | eastgate ... -f -"
-    reporter.report(KUSTOMIZE_MISSING, message, help=help_)

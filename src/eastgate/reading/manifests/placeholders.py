@@ -17,6 +17,7 @@ _VARIABLES = (
     r"|\$\{(?:#\w+|\w+(?:[:=^,/#%][^}\n]*)?)\}"  # the other expressions of Flux: ${NAME,,}, ${NAME:0:3}, ${#NAME}
 )
 _VARIABLE = regex(_VARIABLES)  # ${NAME}, ${NAME:=default}, ${{NAME}}, {{ .Values.name }}
+_NAME = regex(r"[A-Za-z_][\w.]*")
 _SURE = regex(
     _VARIABLES + r"|(?<![?P])<(?:[A-Z][A-Z0-9_ -]+|(?i:your|my|insert|enter|the|some)[-_ ][\w .-]{1,60}"
     r"|(?:app|domain|host|hostname|name|namespace|project|service|tenant)(?:[-_ ]\w+)?"
@@ -69,6 +70,27 @@ def variable_in(text: str) -> str | None:
     """Return a variable that a tool has yet to fill in."""
     match = _VARIABLE.search(text)
     return match.group() if match is not None else None
+
+
+def names_of_variables(text: str) -> list[str]:
+    """Return the names of the variables in a text: `DOMAIN` of `api.${DOMAIN:=example.com}`."""
+    variables = (match.group() for match in _VARIABLE.finditer(text))
+    names = ((name.group() if (name := _NAME.search(variable)) is not None else variable) for variable in variables)
+    return list(dict.fromkeys(names))
+
+
+def could_be(text: str, pattern: str) -> bool:
+    """Return whether a text with variables could be this one, if they are filled in; `*` is any text, too."""
+    first, *others = _VARIABLE.sub("*", pattern).split("*")
+    if not text.startswith(first):
+        return False
+    at = len(first)
+    for part in others[:-1]:
+        at = text.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return (text[at:].endswith(others[-1])) if others else at == len(text)
 
 
 def placeholder_in_wrong(text: str) -> str | None:

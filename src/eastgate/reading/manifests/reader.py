@@ -23,11 +23,10 @@ from eastgate.reading.manifests.codes import (
     SEVERAL_IN_ONE,
     TEMPLATE,
 )
-from eastgate.reading.manifests.document import ReadResult, Stretch
+from eastgate.reading.manifests.document import Document, ReadResult, Stretch
 from eastgate.reading.manifests.files import STDIN, STDIN_NAME, Bounds, load
 from eastgate.reading.manifests.heads import has_types, hides_types, hint, may_be_manifest, type_of, types_in
 from eastgate.reading.manifests.inputs import Input, Inputs
-from eastgate.reading.manifests.kustomizations import parts, report_missing
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.objects import Collector, Differ, Matters, Positioned, always_differ, everything
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
@@ -38,8 +37,8 @@ from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
 
 if TYPE_CHECKING:
-    from eastgate.reading.manifests.rendering import Renderer
     from eastgate.reading.repository.builds import Builds
+    from eastgate.reading.repository.model import Undeployed
     from eastgate.reading.repository.running import Built
 
 
@@ -50,6 +49,7 @@ def read(
     matters: Matters = everything,
     takes: Matters | None = None,
     differ: Differ = always_differ,
+    deploys: Matters | None = None,
     skim: bool = False,
     namespace: str = "default",
     stdin: BinaryIO | None = None,
@@ -63,6 +63,7 @@ def read(
     `positioned(api_version, kind)` says of which objects the content is wanted with positions; `matters` which of them
     can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not read,
     unless it `takes` them.
+    Of manifests that no environment has, those of kinds that `deploys` are read.
     `differ(first, second)` says in which fields two documents of one object differ. `namespace` is that of objects
     which do not say theirs. `on_file(done, total)` is called after each file.
     """
@@ -74,46 +75,66 @@ def read(
     reading.excluded, reading.refused = inputs.excluded, inputs.refused
     reading.unbuilt += inputs.unbuilt
     collector = Collector(reading, positioned, matters, differ, takes=takes, skim=skim, namespace=namespace)
-    rendering = _Rendering(inputs.entries, reading.reporter, follow=limits.folders is None)
     with no_collection(), _builds(inputs.entries, limits, collector) as builds:
         for done, entry in enumerate(inputs.entries, 1):
-            collector.explicit = entry.explicit and not entry.kustomized
+            collector.explicit = entry.explicit and entry.part is None
             collector.namespace = entry.namespace or namespace
             try:
                 if builds is not None and entry.part is not None:
-                    _collect_built(builds.result(entry.part), collector, reading)
+                    _collect_built(entry, builds.result(entry.part), collector, reading)
                 else:
-                    _collect_input(entry, rendering, stdin, collector, reading)
+                    _collect_input(entry, stdin, collector, reading)
             except Exception as error:
                 error.add_note(f"while reading {_shown(entry)}")
                 raise
             if on_file is not None:
                 on_file(done, len(inputs.entries))
+    if deploys is not None:
+        for undeployed in inputs.undeployed:
+            if undeployed.documents is None:
+                undeployed.documents = _documents_of(undeployed, positioned, deploys, namespace, limits)
+            reading.undeployed += undeployed.documents
     return reading
 
 
-def _collect_input(
-    entry: Input, rendering: _Rendering, stdin: BinaryIO | None, collector: Collector, reading: ReadResult
-) -> None:
+def _documents_of(
+    undeployed: Undeployed, positioned: Positioned, deploys: Matters, namespace: str, bounds: Bounds
+) -> list[Document]:
+    """Return the objects of some files that are of kinds which deploy something. What cannot be read is none."""
+    given = read(
+        undeployed.files,
+        positioned=positioned,
+        matters=deploys,
+        skim=True,
+        namespace=namespace,
+        bounds=Bounds(bounds.folders),
+    )
+    documents = [*given.documents, *(document for document, _ in given.torn)]
+    return [document for document in documents if deploys(document.api_version, document.kind)]
+
+
+def _collect_input(entry: Input, stdin: BinaryIO | None, collector: Collector, reading: ReadResult) -> None:
     reporter = reading.reporter
     found = len(reporter.diagnostics)
-    content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reporter)
+    content = load(entry.name, stdin, reporter)
     if content is None:
-        if entry.explicit and not entry.kustomized:
-            reading.refused += reporter.diagnostics[found:]
+        reading.refused += reporter.diagnostics[found:] if entry.explicit else ()
         return
     before = collector.roots + len(reporter.diagnostics)
     _collect(_shown(entry), content, collector, reporter)
     if entry.explicit and collector.roots + len(reporter.diagnostics) == before:
-        _report_empty(entry, reporter)
-        reading.refused.append(reporter.diagnostics[-1])
+        _refuse_empty(entry, reading)
 
 
-def _collect_built(built: Built, collector: Collector, reading: ReadResult) -> None:
+def _collect_built(entry: Input, built: Built, collector: Collector, reading: ReadResult) -> None:
     reading.unbuilt += [left for left in built.left_out if left not in reading.unbuilt]
     reading.unused += built.unused
+    before = collector.roots + len(reading.reporter.diagnostics)
     if built.text is not None:
         _collect_text(DecodedText(built.text, b"", {}), collector, reading.reporter)
+    is_empty = collector.roots + len(reading.reporter.diagnostics) == before
+    if entry.explicit and is_empty and not (built.unused or built.left_out):
+        _refuse_empty(entry, reading)
 
 
 def _builds(entries: Sequence[Input], bounds: Bounds, collector: Collector) -> AbstractContextManager[Builds | None]:
@@ -128,41 +149,15 @@ def _builds(entries: Sequence[Input], bounds: Bounds, collector: Collector) -> A
 
 def _shown(entry: Input) -> str:
     """Return the name of an input for findings."""
-    if entry.kustomized:
-        return f"<kustomize build {entry.name}>"
     return STDIN_NAME if entry.name == STDIN else entry.name
 
 
-def _report_empty(entry: Input, reporter: Reporter) -> None:
+def _refuse_empty(entry: Input, reading: ReadResult) -> None:
     what, help_ = f"`{printable(entry.name)}`", "leave it out, or write a manifest into it"
     if entry.name == STDIN:
         what, help_ = "standard input", "see whether the command that should have written it failed"
-    reporter.report(EMPTY_INPUT, f"there is nothing in {what}", help=help_)
-
-
-class _Rendering:
-    """Loads kustomizations. That nothing can render them is said once."""
-
-    def __init__(self, inputs: Iterable[Input], reporter: Reporter, *, follow: bool) -> None:
-        self._folders = [entry.name for entry in inputs if entry.kustomized]
-        self._reporter = reporter
-        self._follow = follow
-        self._renderer = _renderer() if self._folders else None
-        if self._folders and self._renderer is None:
-            report_missing(self._folders, reporter)
-
-    def load(self, folder: str) -> bytes | None:
-        """Return what a kustomization stands for."""
-        if self._renderer is None or parts(folder, self._follow, self._reporter) is None:
-            return None
-        return self._renderer.render(folder, self._reporter)
-
-
-def _renderer() -> Renderer | None:
-    from eastgate.reading.manifests.rendering import Renderer  # few folders are kustomizations, and it runs programs
-
-    renderer = Renderer()
-    return renderer if renderer.is_there else None
+    reading.reporter.report(EMPTY_INPUT, f"there is nothing in {what}", help=help_)
+    reading.refused.append(reading.reporter.diagnostics[-1])
 
 
 def read_text(

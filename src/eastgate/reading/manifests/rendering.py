@@ -16,11 +16,9 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 
-from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.reading.manifests.codes import KUSTOMIZE_FAILED
 
 _KUBECTL_LOG = regex(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
 _ERROR = regex(r"(?ms)^[Ee]rror:?(.*?)(?:^\s*$|\Z)")
@@ -43,36 +41,12 @@ class ProgramOutput:
     is_final: bool = True
 
 
-class Renderer:
-    """Runs `kustomize build`, or `kubectl kustomize`, whichever is there."""
-
-    def __init__(self, path: str | None = None) -> None:
-        self._commands = [
-            (program, words)
-            for name, *words in (("kustomize", "build"), ("kubectl", "kustomize"))
-            if (program := shutil.which(name, path=path))
-        ]
-
-    @property
-    def is_there(self) -> bool:
-        return bool(self._commands)
-
-    @property
-    def command(self) -> tuple[str, ...]:
-        """Return the program and the words that build a kustomization."""
-        program, words = self._commands[0]
-        return (program, *words)
-
-    def render(self, folder: str, reporter: Reporter) -> bytes | None:
-        """Render a kustomization; None, and a finding, where that fails."""
-        program, *words = self.command
-        command = " ".join((os.path.basename(program), *words, printable(folder)))
-        output = run([program, *words, "--", os.path.abspath(folder)])
-        if output.problem is None:
-            return output.content
-        help_ = None if output.problem.startswith("cannot be run") else f"run it to see why: {command}"
-        reporter.report(KUSTOMIZE_FAILED, f"`{command}` {output.problem}", help=help_)
-        return None
+def find_kustomize() -> tuple[str, ...] | None:
+    """Return the program and the words that build a kustomization: `kustomize build`, or `kubectl kustomize`."""
+    for name, word in (("kustomize", "build"), ("kubectl", "kustomize")):
+        if program := shutil.which(name):
+            return program, word
+    return None
 
 
 def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> ProgramOutput:

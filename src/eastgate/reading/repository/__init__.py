@@ -12,6 +12,7 @@ from eastgate.reading.repository.model import (
     LeftOut,
     Part,
     RepositoryOptions,
+    Undeployed,
 )
 from eastgate.reading.repository.variables import may_substitute, substitute
 
@@ -24,6 +25,7 @@ __all__ = [
     "LeftOut",
     "Part",
     "RepositoryOptions",
+    "Undeployed",
     "find_environments",
     "may_substitute",
     "substitute",

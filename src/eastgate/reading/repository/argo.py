@@ -244,7 +244,7 @@ def _directory(folder: Folder, options: Mapping[str, Plain]) -> Contents:
                 contents.declarations += contents.add_file(file)
                 contents.plain += [file] if file.may_have_objects else []
             else:
-                contents.files.add(file.real)
+                contents.excluded.add(file.real)
     return contents
 
 

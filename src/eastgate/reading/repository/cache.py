@@ -51,10 +51,11 @@ class BuildCache:
         above = os.path.join(base, "eastgate")
         folder = os.path.join(above, "builds")
         try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            outer = os.lstat(above)
-            is_good = stat.S_ISDIR(outer.st_mode) and outer.st_uid == os.geteuid()
-            is_good = is_good and _is_own(os.lstat(folder), stat.S_ISDIR)
+            os.makedirs(base, mode=0o700, exist_ok=True)
+            for each in (above, folder):
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(each, mode=0o700)
+            is_good = all(_is_own(os.lstat(each), stat.S_ISDIR) for each in (above, folder))
         except OSError:
             is_good = False
         return cls(folder if is_good else None)

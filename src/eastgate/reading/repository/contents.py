@@ -42,6 +42,8 @@ class Contents:
     declarations: list[Declaration] = field(default_factory=list)
     files: set[str] = field(default_factory=set)
     """The real paths of all files."""
+    excluded: set[str] = field(default_factory=set)
+    """The real paths of files that a tool passes over. Nothing deploys them, unless another tool does."""
     folders: set[str] = field(default_factory=set)
     """The real paths of all folders with a kustomization that is built, or is a part of one."""
     broken: list[str] = field(default_factory=list)

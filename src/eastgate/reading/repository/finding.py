@@ -17,14 +17,14 @@ from eastgate.reading.repository.argo import argo_applications, makes_applicatio
 from eastgate.reading.repository.contents import contents_of
 from eastgate.reading.repository.declarations import entries, mapping, text_of
 from eastgate.reading.repository.flux import finder, flux_clusters, is_release
-from eastgate.reading.repository.model import ChartRender, EntryKind, Environment, RepositoryOptions
+from eastgate.reading.repository.model import ChartRender, EntryKind, Environment, RepositoryOptions, Undeployed
 from eastgate.reading.repository.naming import is_telling, names
 from eastgate.reading.repository.parts import Draft
 from eastgate.reading.repository.plain import Alike, plain_folders, same_text
 from eastgate.reading.repository.releases import add_release, local_charts
 from eastgate.reading.repository.skaffold import skaffold_projects
 from eastgate.reading.repository.sources import RepositorySource
-from eastgate.reading.repository.tree import Folder, Tree
+from eastgate.reading.repository.tree import Folder, Tree, patch_files
 
 _OF_FLUX = ("bootstrap", "cluster", "config", "flux", "flux-system", "gotk", "setup")  # say nothing of a cluster
 
@@ -49,7 +49,9 @@ def find_environments(
         if not bounds.hold(name):
             continue
         tree = Tree(os.path.normpath(name), bounds, reporter)
-        found += _named(name, tree, list(_entries(tree, alike)), options)
+        used = _Used(alike)
+        entries = list(_entries(tree, used))
+        found += _named(name, tree, entries, options, Undeployed(tuple(_undeployed(tree, used))))
     return found
 
 
@@ -65,7 +67,9 @@ class _Entry:
     namespace: str | None = None
 
 
-def _named(root: str, tree: Tree, found: Sequence[_Entry], options: RepositoryOptions) -> list[Environment]:
+def _named(
+    root: str, tree: Tree, found: Sequence[_Entry], options: RepositoryOptions, undeployed: Undeployed
+) -> list[Environment]:
     places = [(os.path.relpath(each.folder or os.curdir, tree.path), each.given) for each in found]
     return [
         Environment(
@@ -77,15 +81,15 @@ def _named(root: str, tree: Tree, found: Sequence[_Entry], options: RepositoryOp
             each.namespace,
             tuple(each.draft.left_out),
             options,
+            undeployed,
         )
         for name, each in zip(names(places), found, strict=True)
     ]
 
 
-def _entries(tree: Tree, alike: Alike) -> Iterator[_Entry]:
+def _entries(tree: Tree, used: _Used) -> Iterator[_Entry]:
     """Yield the entries of a folder, each kind without what those before it use."""
     sources = RepositorySource(tree)
-    used = _Used(alike)
     for cluster in flux_clusters(tree, sources):
         folder = _before(cluster.folder, _OF_FLUX)
         given = "cluster" if os.path.relpath(folder or os.curdir, tree.path) == os.curdir else ""
@@ -112,13 +116,29 @@ class _Used:
     def __init__(self, alike: Alike) -> None:
         self.alike = alike
         self.files: set[str] = set()
+        self.excluded: set[str] = set()
         self.folders: set[str] = set()
 
     def by(self, entry: _Entry) -> _Entry:
         """Note what an entry uses."""
         self.files |= entry.draft.files
+        self.excluded |= entry.draft.excluded
         self.folders |= entry.draft.folders
         return entry
+
+
+def _undeployed(tree: Tree, used: _Used) -> Iterator[str]:
+    """Yield the manifests that no entry uses, and that are neither patches nor parts of what is built."""
+    folders = list(tree.root.walk())
+    left = [file for folder in folders for file in folder.files if file.may_have_objects]
+    left = [file for file in left if file.real not in used.files]
+    bases = {file.name for file in left}
+    named = {path for folder in folders for path in patch_files(folder)}
+    for folder in folders:
+        if folder.kustomization is not None and folder.real in used.folders:
+            named.update(path for path in folder.kustomization.names() if os.path.basename(path) in bases)
+    real = {os.path.realpath(path) for path in named if os.path.basename(path) in bases}
+    yield from (file.path for file in left if file.real not in real)
 
 
 def _kustomizations(tree: Tree, used: _Used) -> Iterator[_Entry]:
@@ -204,7 +224,7 @@ def _skaffold(tree: Tree, used: _Used) -> Iterator[_Entry]:
 
 def _plain(tree: Tree, used: _Used) -> Iterator[_Entry]:
     """Yield what is left."""
-    for group in plain_folders(tree, used.files, used.alike):
+    for group in plain_folders(tree, used.files | used.excluded, used.alike):
         draft = Draft()
         draft.add_files(group.files)
         declared = [declaration for file in group.files for declaration in file.declarations]

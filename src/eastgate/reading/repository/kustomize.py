@@ -14,7 +14,7 @@ from functools import partial
 
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
-from eastgate.reading.manifests.kustomizations import FILES, GROUP, PARTS, REMOTE, words_of
+from eastgate.reading.manifests.kustomizations import FILES, GROUP, PARTS, REMOTE, is_of_definitions, words_of
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.objects import Matters
 from eastgate.reading.manifests.rendering import ProgramOutput
@@ -255,7 +255,8 @@ class _Build:
                 why = self._why_not(entry, path)
                 if why is not None:
                     what = f"`{printable(entry)}` of {name}"
-                    self._built.leave_out(what, folder.where(name, index), why)
+                    can_decide = why != _FETCHED or name not in _RESOURCES or not is_of_definitions(entry)
+                    self._built.leave_out(what, folder.where(name, index), why, can_decide=can_decide)
                     folder.lacks = True
                     continue
                 kept.append(entry)

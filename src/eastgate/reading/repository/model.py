@@ -6,6 +6,7 @@ build, and charts to render. No object of one environment exists in another.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from eastgate.basics.records import dataclass
 
 if TYPE_CHECKING:
+    from eastgate.reading.manifests.document import Document
     from eastgate.reading.manifests.node import Plain  # which reads environments itself
 
 
@@ -102,12 +104,23 @@ class RepositoryOptions:
     helm_values: tuple[str, ...] = ()
 
 
+@dataclass(slots=True, eq=False)
+class Undeployed:
+    """The manifests of a folder that none of its environments has.
+
+    `documents` are its objects that could matter to an answer; None until they are read.
+    """
+
+    files: tuple[str, ...] = ()
+    documents: list[Document] | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Environment:
     """An environment of a repository. It may stand among paths, in the place of the folder `root` that it is in.
 
     `entry` is the file or folder that declares it. Objects without a namespace are in `namespace`. `options` are those
-    that it was found with, and is built with.
+    that it was found with, and is built with. `undeployed` is shared by the environments of a folder.
     """
 
     name: str
@@ -118,6 +131,13 @@ class Environment:
     namespace: str | None = None
     left_out: tuple[LeftOut, ...] = ()
     options: RepositoryOptions = field(default_factory=RepositoryOptions)
+    undeployed: Undeployed = field(default_factory=Undeployed)
+
+    @classmethod
+    def of_kustomization(cls, folder: str) -> Environment:
+        """Return the environment of one kustomization, whatever else its repository has."""
+        name = os.path.normpath(folder)
+        return cls(name, EntryKind.KUSTOMIZATION, folder, folder, (KustomizeBuild(name),))
 
     def __fspath__(self) -> str:
         return self.root

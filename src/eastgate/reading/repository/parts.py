@@ -55,6 +55,8 @@ class Draft:
     left_out: list[LeftOut] = field(default_factory=list)
     files: set[str] = field(default_factory=set)
     """The real paths of the files that are read or built, and are no environments of their own."""
+    excluded: set[str] = field(default_factory=set)
+    """The real paths of files that its tool passes over."""
     folders: set[str] = field(default_factory=set)
     """The real paths of the folders that are."""
     _seen: set[str | LeftOut] = field(default_factory=set)
@@ -75,6 +77,7 @@ class Draft:
     def add_contents(self, folder: Folder, contents: Contents, changes: FolderChanges = UNCHANGED) -> None:
         """Add what a tool takes from a folder, as it is changed on the way."""
         self.files |= contents.files
+        self.excluded |= contents.excluded
         self.folders |= contents.folders | {folder.real}
         for path in dict.fromkeys(contents.unread):
             what = f"the patches of `{path}`"

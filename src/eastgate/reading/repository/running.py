@@ -11,7 +11,7 @@ from dataclasses import field
 
 from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.files import Bounds, around
-from eastgate.reading.manifests.rendering import ProgramOutput, Renderer, run
+from eastgate.reading.manifests.rendering import ProgramOutput, find_kustomize, run
 from eastgate.reading.repository.cache import BuildCache, key_of
 from eastgate.reading.repository.closure import BuildFiles, FileCache
 from eastgate.reading.repository.model import LeftOut
@@ -45,8 +45,7 @@ class Workshop:
         self.bounds = bounds
         self.files = files
         self.cache = BuildCache.of_user() if programs else BuildCache(None)
-        renderer = Renderer()
-        self.kustomize = renderer.command if programs and renderer.is_there else None
+        self.kustomize = find_kustomize() if programs else None
         self.helm = shutil.which(helm or "helm") if programs else None
 
     def output(

@@ -151,7 +151,7 @@ class Tree:
     @cached_property
     def declarations(self) -> list[Declaration]:
         """Return everything below the folder that declares something. A patch of it declares nothing."""
-        patches = {os.path.normpath(path) for folder in self.root.walk() for path in _patches(folder)}
+        patches = {os.path.normpath(path) for folder in self.root.walk() for path in patch_files(folder)}
         files = (file for folder in self.root.walk() for file in folder.files)
         return [each for file in files if file.path not in patches for each in file.declarations]
 
@@ -306,7 +306,7 @@ def _file(path: str, real: str) -> ManifestFile:
     return file
 
 
-def _patches(folder: Folder) -> Iterator[str]:
+def patch_files(folder: Folder) -> Iterator[str]:
     """Yield the paths that a kustomization names as patches."""
     for name in ("patches", "patchesStrategicMerge", "patchesJson6902") if folder.content else ():
         written = folder.content.get(name)

@@ -264,6 +264,11 @@ class Graph:
         return brief(self, f"nodes={len(self.nodes)} bundles={len(self.bundles)}")
 
     @property
+    def is_empty(self) -> bool:
+        """Return whether there is no edge, and no destination that nobody reaches."""
+        return not self.bundles and not any(node.kind is NodeKind.POD for node in self.nodes.values())
+
+    @property
     def edges(self) -> Iterator[Edge]:
         """Yield every edge."""
         return (edge for bundle in self.bundles for edge in bundle.edges())

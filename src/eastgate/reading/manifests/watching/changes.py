@@ -98,8 +98,11 @@ class _Snapshot:
         return frozenset(differ | fleeting | {path for path in named if path is not None})
 
 
+_Paths = Iterable[str | os.PathLike[str]]
+
+
 async def watch_changes(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: _Paths | Callable[[], _Paths],
     *,
     on_poll: Callable[[str], None] = lambda _: None,
     poll_every: float = _POLL,
@@ -108,12 +111,16 @@ async def watch_changes(
 ) -> AsyncGenerator[frozenset[str], None]:
     """Yield the manifests that changed, appeared or vanished, each time that any did. It never ends by itself.
 
+    `paths` may be a function: a saved kustomization names other files than the one before.
     Links that lead out of the bounds are watched, and nothing behind them. `on_poll` is called with the reason when the
     kernel does not watch for us and the files are polled instead. `since` are the stamps of before they were read: what
     changed from then on is told first.
     """
-    roots = [os.path.abspath(path) for path in paths]
-    snapshot = await asyncio.to_thread(_take_snapshot, roots, bounds())
+
+    def take() -> _Snapshot:
+        return _take_snapshot([os.path.abspath(path) for path in (paths() if callable(paths) else paths)], bounds())
+
+    snapshot = await asyncio.to_thread(take)
     if since is not None and (missed := snapshot.changed(_Snapshot(dict(since)))):
         yield missed
     polling = False
@@ -121,7 +128,7 @@ async def watch_changes(
         try:
             async with contextlib.aclosing(_kernel_events(snapshot.folders, poll_every if polling else None)) as events:
                 async for touched in events:
-                    now = await asyncio.to_thread(_take_snapshot, roots, bounds())
+                    now = await asyncio.to_thread(take)
                     changed, moved, snapshot = now.changed(snapshot, touched), now.folders != snapshot.folders, now
                     if changed:
                         yield changed
@@ -161,7 +168,7 @@ async def _kernel_events(folders: set[str], poll_every: float | None) -> AsyncGe
                 yield {path for _, path in events}
 
 
-def stamps(paths: Iterable[str | os.PathLike[str]], bounds: Bounds) -> dict[str, FileStamp]:
+def stamps(paths: _Paths, bounds: Bounds) -> dict[str, FileStamp]:
     """Return a stamp for each manifest, which differs once the file was changed."""
     return _take_snapshot([os.path.abspath(path) for path in paths], bounds).stamps
 

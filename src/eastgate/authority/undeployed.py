@@ -1,0 +1,65 @@
+"""Policies and workloads of a repository that none of its environments has.
+
+A policy beside a kustomization that does not name it may be applied by hand. It does not decide, and an answer that it
+could turn into a deny says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from eastgate import dialects
+from eastgate.authority.faults import described
+from eastgate.basics.diagnostics import Diagnostic
+from eastgate.basics.diagnostics.printable import printable
+from eastgate.cluster.unread import (
+    EnforcementPlane,
+    TargetField,
+    Unread,
+    UnreadEffect,
+    UnreadKind,
+    UnreadTargets,
+    unread_object,
+)
+from eastgate.reading.manifests import Document
+from eastgate.reading.manifests.codes import NOT_DEPLOYED
+from eastgate.settings import Settings
+
+_NOTE: Final = "no environment has it"
+_MOST_NAMED = 3  # objects of one file
+
+
+def undeployed_policies(documents: Iterable[Document], settings: Settings) -> Iterator[Unread]:
+    """Yield the policies among documents, as objects that no answer considers."""
+    network = dialects.registered().network_kinds
+    for document in documents:
+        known = dialects.unread(document)
+        if known is not None:
+            unread = unread_object(known, document)
+            yield replace(unread, kind=_kind(document, known.plane, known.target_field))
+        elif (document.group, document.kind) in network:
+            field = TargetField.POD_SELECTOR if document.kind == "NetworkPolicy" else TargetField.SUBJECT
+            yield unread_object(_kind(document, EnforcementPlane.NETWORK, field), document)
+        elif dialects.is_policy(document):
+            targets = UnreadTargets(dialects.reject(document, [], settings).targets)
+            yield Unread(_kind(document, EnforcementPlane.MESH, TargetField.NAMESPACE), targets, document)
+
+
+def _kind(document: Document, plane: EnforcementPlane, field: TargetField) -> UnreadKind:
+    return UnreadKind(document.group, document.kind, UnreadEffect.DENY, plane, field, _NOTE, is_deployed=False)
+
+
+def diagnose_undeployed(documents: Iterable[Document]) -> Iterator[Diagnostic]:
+    """Yield a finding for each file with such objects."""
+    files: dict[str, list[Document]] = {}
+    for document in documents:
+        files.setdefault(document.span.file, []).append(document)
+    for several in files.values():
+        named = ", ".join(printable(described(each)) for each in several[:_MOST_NAMED])
+        more = f" and {len(several) - _MOST_NAMED} more" if len(several) > _MOST_NAMED else ""
+        help_ = "name it in a kustomization, or leave it out: --exclude, or a line in .eastgateignore"
+        yield Diagnostic(
+            NOT_DEPLOYED, f"no environment has {named}{more}", several[0].locate("metadata", "name"), help_
+        )
