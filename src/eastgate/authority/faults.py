@@ -71,9 +71,16 @@ class Fault:
         more = f" and {len(errors) - 1} more error{'s' if len(errors) > 2 else ''}" if len(errors) > 1 else ""
         span = (errors[0].span if errors else None) or document.span
         message = f"{errors[0].message}; {errors[0].help}" if self.is_unfilled else f"{errors[0].message}{more}"
-        part = LeftOut(described(document), span.location, why or message)
+        part = LeftOut(described(document), span.location, why or message, reason=self._reason)
         targets, at_gateways = about(self)
         return lost_object(part, document, targets, at_gateways=at_gateways)
+
+    @property
+    def _reason(self) -> str:
+        """Return what the reasons of several such documents have in common."""
+        if self.is_unfilled:
+            return "they have placeholders; fill these in, or leave the files out: --exclude"
+        return "they are written twice, with different content" if self.reason is FaultReason.TWICE else ""
 
 
 def ref_of_document(document: Document) -> PolicyRef:

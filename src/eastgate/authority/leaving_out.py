@@ -159,15 +159,17 @@ def _leave_out_rest(manifests: Manifests) -> None:
     for error in strays:
         by_file.setdefault(error.span.file if error.span is not None else f" {id(error)}", []).append(error)
     for errors in by_file.values():
-        manifests.unread.objects.append(lost_part(_part(errors), errors[0].span, text=_text(errors)))
+        manifests.unread.objects.append(lost_part(part_of(errors), errors[0].span, text=_text(errors)))
         manifests.set_aside.update(map(id, errors))
 
 
-def _part(errors: Sequence[Diagnostic]) -> LeftOut:
+def part_of(errors: Sequence[Diagnostic]) -> LeftOut:
+    """Return the part that errors are about: a text, or all that nothing more is known of."""
     error = errors[0]
     more = f" and {len(errors) - 1} more errors" if len(errors) > 1 else ""
     if error.span is None:
-        return LeftOut(error.code.title, "", f"{error.message}{more}")
+        reason = error.code.title if error.about is not None else ""
+        return LeftOut(error.about or error.code.title, "", f"{error.message}{more}", reason=reason)
     return LeftOut("a document", error.span.location, f"{error.message}{more}")
 
 

@@ -284,8 +284,10 @@ class Collector:
             help_ = f"the first one is in {first.span.file}; choose what to render with -k"
         message = f"{shown(second.kind)} `{shown(where)}` is written twice"
         message += f", with different {shown(fields)}" if fields else ""
-        self._reading.reporter.report(DUPLICATE_OBJECT, message, name_span, help=help_)
-        self._reading.twice.append((second, self._reading.reporter.diagnostics[-1]))
+        about = f"{shown(second.kind)} {shown(where)}"
+        error = Diagnostic(DUPLICATE_OBJECT, message, name_span, help_, about, cause=first.span.file)
+        self._reading.reporter.diagnostics.append(error)
+        self._reading.twice.append((second, error))
 
 
 def _without_sops(node: Node | None, data: dict[str, Plain] | None) -> tuple[Node | None, dict[str, Plain] | None]:

@@ -31,9 +31,9 @@ class Built:
     unused: int = 0
     left_out: list[LeftOut] = field(default_factory=list)
 
-    def leave_out(self, what: str, where: str, why: str, *, can_decide: bool = True) -> None:
+    def leave_out(self, what: str, where: str, why: str, *, can_decide: bool = True, reason: str = "") -> None:
         """Add something that is left out."""
-        self.left_out.append(LeftOut(what, where, why, can_decide))
+        self.left_out.append(LeftOut(what, where, why, can_decide, reason))
 
 
 class Workshop:
