@@ -110,9 +110,9 @@ def _find(sources: Sources, codes: Codes) -> Found:
     manifests = sources.manifests(settings)
     if sources.verbose:
         say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
+    errors = [Finding.of(error) for error in manifests.reporter.errors]
     leave_out(manifests)
     finder = partial(_find_in, sources=sources, ignores=ignores)
-    errors = [Finding.of(error) for error in manifests.reporter.errors]
     found = finder(manifests)
     findings = sorted([*errors, *filter(codes.fit, found)], key=lambda finding: finding.sort_key)
     lost = [unread for unread in manifests.unread.objects if unread.part is not None]
@@ -121,7 +121,7 @@ def _find(sources: Sources, codes: Codes) -> Found:
         findings,
         manifests.excluded,
         bool(errors),
-        bool(manifests.stopping(strict=False)),
+        bool(errors and manifests.stopping(strict=False)),
         manifests.unbuilt,
         lost if sources.verbose else list(_untold(lost, errors)),
         Declared(manifests.objects, manifests.policies),

@@ -106,8 +106,8 @@ class _Application:
         if chart:
             version = source.get("targetRevision")
             shown = f"the chart `{chart}`{f' {version}' if isinstance(version, str | int | float) else ''}"
-            why = f"{shown} is from a chart repository: {CHARTS_NOT_FETCHED}"
-            self._leave_out(application, why, CHARTS_NOT_FETCHED)
+            remote = f"{shown} is from a chart repository: {CHARTS_NOT_FETCHED}"
+            self._leave_out(application, remote, CHARTS_NOT_FETCHED)
         elif why := self._problem(path, url, application):
             self._leave_out(application, why)
         else:

@@ -101,11 +101,8 @@ def _remote(release: Declaration, chart: Mapping[str, Plain], source: Declaratio
     shown = f"the chart `{name}`" if name else "its chart"
     shown += f" {version}" if isinstance(version, str | int | float) and version != "*" else ""
     kind = text_of(reference.get("kind")) or "source"
-    return (
-        release.title,
-        release.where,
-        f"{shown} is from the {kind} `{text_of(reference.get('name'))}`: {CHARTS_NOT_FETCHED}",
-    )
+    why = f"{shown} is from the {kind} `{text_of(reference.get('name'))}`: {CHARTS_NOT_FETCHED}"
+    return release.title, release.where, why
 
 
 def _values(release: Declaration, find: Find, draft: Draft) -> Iterable[Mapping[str, Plain]]:
