@@ -12,7 +12,7 @@ from eastgate.cluster import Everything, GatewayNamed, RouteNamed, Target, dns_l
 from eastgate.cluster.names import dns_subdomain_problem
 from eastgate.cluster.unread import Unread, lost_object
 from eastgate.dialects import Policy
-from eastgate.dialects.rejected import RejectedPolicy
+from eastgate.dialects.rejected import RejectedPolicy, stays_in_namespace
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.document import content_of
@@ -20,6 +20,7 @@ from eastgate.reading.manifests.placeholders import placeholder_in
 from eastgate.reading.repository import LeftOut
 from eastgate.settings import Settings
 
+UNFILLED = "they have placeholders; fill these in, or leave the files out: --exclude"
 _AT_HOME = frozenset({"ConfigMap", "Secret", "ServiceAccount"})  # they are about their namespace
 
 
@@ -48,6 +49,15 @@ class Fault:
     """What it closes, or may be about, where that is known better than the document says."""
     is_unfilled: bool = False
     """Whether it has placeholders, and nothing else is wrong: somebody, or a tool, has yet to fill them in."""
+
+    @classmethod
+    def of_head(cls, document: Document, settings: Settings, errors: list[Diagnostic] | None = None) -> Fault:
+        """Return the fault of an object of which only the head could be read. A policy closes its namespace."""
+        is_policy = dialects.is_policy(document)
+        fault = cls(document, FaultReason.POLICY if is_policy else FaultReason.OBJECT, errors or [], settings)
+        if not is_policy and (dialects.unread(document) is not None or stays_in_namespace(document)):
+            fault.targets = (Everything(document.home),)
+        return fault
 
     @property
     def closes(self) -> bool:
@@ -79,7 +89,7 @@ class Fault:
     def _reason(self) -> str:
         """Return what the reasons of several such documents have in common."""
         if self.is_unfilled:
-            return "they have placeholders; fill these in, or leave the files out: --exclude"
+            return UNFILLED
         return "they are written twice, with different content" if self.reason is FaultReason.TWICE else ""
 
 

@@ -26,7 +26,6 @@ from eastgate.cluster import (
 )
 from eastgate.cluster.unread import lost_part, parts_of
 from eastgate.cluster.unread.left_out import diagnose_left_out
-from eastgate.dialects.rejected import stays_in_namespace
 from eastgate.reading.manifests import Document, codes
 from eastgate.reading.repository import LeftOut
 
@@ -47,7 +46,7 @@ def leave_out(manifests: Manifests) -> None:
     if any(id(error) in refused or error.code in _REFUSED for error in manifests.strays):
         return
     for document, error in manifests.torn:
-        _leave_out_torn(manifests, document, error)
+        manifests.faults.append(Fault.of_head(document, manifests.settings, [error]))
     for document, error in manifests.twice:
         _close_both(manifests, document, error)
     manifests.torn, manifests.twice = [], []
@@ -135,18 +134,6 @@ def _itself(document: Document) -> Target | None:
         case group, kind if CONTROLLER_KINDS.get(kind) == group:
             return PodsOwnedBy(namespace, kind, name)
     return None
-
-
-def _leave_out_torn(manifests: Manifests, document: Document, error: Diagnostic) -> None:
-    """Leave out an object of which only the head could be read. A policy closes its namespace."""
-    if dialects.is_policy(document):
-        fault = Fault(document, FaultReason.POLICY, [error], manifests.settings)
-    elif dialects.unread(document) is not None or stays_in_namespace(document):
-        fault = Fault(document, FaultReason.OBJECT, [error], manifests.settings)
-        fault.targets = (Everything(document.home),)
-    else:
-        fault = Fault(document, FaultReason.OBJECT, [error], manifests.settings)
-    manifests.faults.append(fault)
 
 
 # Everything else

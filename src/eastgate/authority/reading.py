@@ -11,6 +11,7 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 from eastgate import dialects
 from eastgate.authority.duplicates import difference
 from eastgate.authority.examining import PolicyExamination
+from eastgate.authority.faults import UNFILLED
 from eastgate.authority.faults import Fault as Fault
 from eastgate.authority.faults import FaultReason as FaultReason
 from eastgate.authority.faults import has_no_namespace
@@ -152,6 +153,15 @@ class Manifests:
             if fault.reason is not FaultReason.POLICY or has_no_namespace(fault.document):
                 fault.reason = FaultReason.LEFT_OUT
         self.faults.append(fault)
+
+    def add_template(self, document: Document | None, finding: Diagnostic) -> None:
+        """Take in a text that has to be rendered first, of which at most the head could be read."""
+        if document is not None:
+            self._add_unfilled(Fault.of_head(document, self.settings), [finding], Reporter())
+        elif finding.span is not None:
+            part = LeftOut("a document", finding.span.location, f"{finding.message}; {finding.help}", reason=UNFILLED)
+            self.unbuilt.append(part)
+            self.unread.objects.append(lost_part(part, finding.span, text=finding.span.source.text))
 
     def add_policy(self, policy: Policy, document: Document | None) -> None:
         """Take in a policy, and the document that it was read from."""
@@ -360,6 +370,8 @@ def sort_reading(reading: ReadResult, settings: Settings, *, whole: bool = True)
     manifests.refused, manifests.torn = reading.refused, reading.torn
     manifests.unbuilt += reading.unbuilt
     manifests.unread.objects += map(lost_part, reading.unbuilt)
+    for document, finding in reading.templates:
+        manifests.add_template(document, finding)
     return manifests
 
 

@@ -157,6 +157,8 @@ class ReadResult:
     """Errors in what was asked for, such as a path that does not exist: no answer does without it."""
     torn: list[tuple[Document, Diagnostic]] = field(default_factory=list)
     """Objects of which only the head could be read, and the error behind it. They are not among the documents."""
+    templates: list[tuple[Document | None, Diagnostic]] = field(default_factory=list)
+    """Texts that have to be rendered first, with the object that the head of a text is about if that is certain."""
     unbuilt: list[LeftOut] = field(default_factory=list)
     """The parts that are not read, other than those with an error in `reporter`."""
     seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)

@@ -112,6 +112,10 @@ class Collector:
         """Add an object of which only the head could be read."""
         self._reading.torn.append((document, error))
 
+    def add_template(self, document: Document | None, finding: Diagnostic) -> None:
+        """Add a text that has to be rendered first, with the object that its head is about, if that is certain."""
+        self._reading.templates.append((document, finding))
+
     def pass_over(self) -> None:
         """Count an object of a kind that is not used."""
         self.roots += 1

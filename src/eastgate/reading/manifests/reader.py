@@ -33,7 +33,7 @@ from eastgate.reading.manifests.objects import Collector, Differ, Matters, Posit
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
 from eastgate.reading.manifests.templates import is_template
 from eastgate.reading.manifests.text import DecodedText, decode
-from eastgate.reading.manifests.torn import hides_kind, torn_document
+from eastgate.reading.manifests.torn import hides_kind, template_text, torn_document
 from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
 
@@ -234,17 +234,22 @@ def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector,
 
 
 def _tear(text: DecodedText, start: int, end: int, findings: Reporter, collector: Collector) -> bool:
-    """Add the object that the head of a text is about, whose rest cannot be read; return whether it is of no matter."""
-    torn = torn_document(text, start, end, findings.errors[0], collector.namespace)
-    if torn is None:
-        return False
-    if collector.takes(torn.api_version, torn.kind):
-        collector.add_torn(torn, findings.errors[0])
-        return False
-    if collector.explicit:
-        return False
-    collector.pass_over()
-    return True
+    """Add the object that the head of a text is about, whose rest cannot be read; return whether it is of no matter.
+
+    In a folder, template text is a placeholder, and no error.
+    """
+    error = findings.errors[0]
+    template = None if collector.explicit else template_text(error)
+    torn = torn_document(text, start, end, error, collector.namespace)
+    if torn is not None and not collector.takes(torn.api_version, torn.kind) and not collector.explicit:
+        collector.pass_over()
+        return True
+    if template is not None and (torn is not None or _may_matter(text.source.text[start:end], collector)):
+        collector.add_template(torn, template)
+        findings.diagnostics[:] = [template]
+    elif torn is not None and collector.takes(torn.api_version, torn.kind):
+        collector.add_torn(torn, error)
+    return False
 
 
 def _add_nodes(
