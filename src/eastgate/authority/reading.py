@@ -11,10 +11,9 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 from eastgate import dialects
 from eastgate.authority.duplicates import difference
 from eastgate.authority.examining import PolicyExamination
-from eastgate.authority.faults import UNFILLED
+from eastgate.authority.faults import UNFILLED, has_no_namespace
 from eastgate.authority.faults import Fault as Fault
 from eastgate.authority.faults import FaultReason as FaultReason
-from eastgate.authority.faults import has_no_namespace
 from eastgate.authority.faults import ref_of_document as ref_of_document
 from eastgate.authority.unfilled import Unfilled, take_placeholders
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all

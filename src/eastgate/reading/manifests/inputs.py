@@ -298,7 +298,13 @@ class Inputs:
         if IGNORE_FILE in entries:
             exclusion = exclusion.within(folder, self.reporter)
         if not self.raw:
-            in_kustomization |= self._is_kustomized(folder, entries, exclusion)
+            kustomization = self._kustomization(folder, entries, exclusion)
+            if kustomization is not None and kustomization.template is not None:
+                self.reporter.diagnostics.append(kustomization.template)
+                return
+            if kustomization is not None:
+                self._kustomizations.append(kustomization)
+                in_kustomization = True
             if _CHART in entries and not exclusion.holds(os.path.join(folder, _CHART), is_folder=False):
                 if not in_kustomization and not _is_library(folder):  # or nothing of it is read anyway
                     self._report_chart(folder)
@@ -311,14 +317,11 @@ class Inputs:
             else:
                 yield path, file_identity
 
-    def _is_kustomized(self, folder: str, entries: list[str], exclusion: Exclusion) -> bool:
+    def _kustomization(self, folder: str, entries: list[str], exclusion: Exclusion) -> Kustomization | None:
         name = is_kustomization(entries)
         if name is None or exclusion.holds(os.path.join(folder, name), is_folder=False):
-            return False
-        kustomization = kustomization_in(folder)
-        if kustomization is not None:
-            self._kustomizations.append(kustomization)
-        return kustomization is not None
+            return None
+        return kustomization_in(folder)
 
     def _children(
         self, folder: str, entries: Iterable[str], exclusion: Exclusion
