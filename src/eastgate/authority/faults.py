@@ -8,9 +8,9 @@ from dataclasses import field, replace
 from eastgate import dialects
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import dataclass
-from eastgate.cluster import Everything, GatewayNamed, RouteNamed, Target, dns_label_problem
+from eastgate.cluster import Everything, GatewayNamed, ObjectId, RouteNamed, Target, dns_label_problem
 from eastgate.cluster.names import dns_subdomain_problem
-from eastgate.cluster.unread import Unread, lost_object
+from eastgate.cluster.unread import Unread, lost_object, lost_part
 from eastgate.dialects import Policy
 from eastgate.dialects.rejected import RejectedPolicy, stays_in_namespace
 from eastgate.ir import PolicyRef
@@ -93,9 +93,21 @@ class Fault:
         return "they are written twice, with different content" if self.reason is FaultReason.TWICE else ""
 
 
+def lost_text(finding: Diagnostic) -> Unread:
+    """Return a text that has to be rendered first, about anything."""
+    where, text = (finding.span.location, finding.span.source.text) if finding.span is not None else ("", None)
+    part = LeftOut("a document", where, f"{finding.message}; {finding.help}", reason=UNFILLED)
+    return lost_part(part, finding.span, text=text)
+
+
 def ref_of_document(document: Document) -> PolicyRef:
     """Return the name of the object that a document describes."""
     return PolicyRef(document.kind, document.home, document.name, document.group)
+
+
+def ref_of_id(name: ObjectId) -> PolicyRef:
+    """Return the name of an object that exists."""
+    return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
 
 
 def described(document: Document) -> str:

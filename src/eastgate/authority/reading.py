@@ -11,17 +11,18 @@ from typing import BinaryIO, Protocol, cast, runtime_checkable
 from eastgate import dialects
 from eastgate.authority.duplicates import difference
 from eastgate.authority.examining import PolicyExamination
-from eastgate.authority.faults import UNFILLED, has_no_namespace
 from eastgate.authority.faults import Fault as Fault
 from eastgate.authority.faults import FaultReason as FaultReason
+from eastgate.authority.faults import has_no_namespace, lost_text
 from eastgate.authority.faults import ref_of_document as ref_of_document
 from eastgate.authority.unfilled import Unfilled, take_placeholders
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.basics.records import brief, dataclass
-from eastgate.cluster import Manifest, ObjectId, World, WorldObject, interpret, may_install
+from eastgate.cluster import Manifest, World, WorldObject, interpret, may_install
 from eastgate.cluster.unread import (
     EnforcementPlane,
     TargetField,
+    Unread,
     UnreadEffect,
     UnreadKind,
     UnreadObjects,
@@ -33,6 +34,7 @@ from eastgate.cluster.unread import (
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Bounds, Document, ReadResult, read, read_text
+from eastgate.reading.manifests.custom import CustomResources
 from eastgate.reading.manifests.rendered import RenderedObject, UnlistedKind
 from eastgate.reading.repository import LeftOut
 from eastgate.settings import Settings
@@ -90,6 +92,7 @@ class Manifests:
     """Policies that contradict a document of the same name."""
     set_aside: set[int] = field(default_factory=set)
     """The errors, by identity, of parts that are left out: see `leaving_out`."""
+    custom: CustomResources = field(default_factory=CustomResources)
     _documents: dict[Policy, Document] = field(default_factory=dict)
     _unfilled: Unfilled = field(default_factory=Unfilled, repr=False)
 
@@ -146,21 +149,21 @@ class Manifests:
         reporter.diagnostics += found
         if len(fault.errors) == len(found):
             fault.is_unfilled = True
-            lost = fault.left_out()
-            self.unbuilt += [lost.part] if lost.part is not None else []
-            self.unread.objects.append(lost)
+            self._lose(fault.left_out())
             if fault.reason is not FaultReason.POLICY or has_no_namespace(fault.document):
                 fault.reason = FaultReason.LEFT_OUT
         self.faults.append(fault)
 
+    def _lose(self, lost: Unread) -> None:
+        self.unbuilt += [lost.part] if lost.part is not None else []
+        self.unread.objects.append(lost)
+
     def add_template(self, document: Document | None, finding: Diagnostic) -> None:
         """Take in a text that has to be rendered first, of which at most the head could be read."""
-        if document is not None:
+        if document is None:
+            self._lose(lost_text(finding))
+        else:
             self._add_unfilled(Fault.of_head(document, self.settings), [finding], Reporter())
-        elif finding.span is not None:
-            part = LeftOut("a document", finding.span.location, f"{finding.message}; {finding.help}", reason=UNFILLED)
-            self.unbuilt.append(part)
-            self.unread.objects.append(lost_part(part, finding.span, text=finding.span.source.text))
 
     def add_policy(self, policy: Policy, document: Document | None) -> None:
         """Take in a policy, and the document that it was read from."""
@@ -177,9 +180,8 @@ class Manifests:
     def settle(self, *, whole: bool = True) -> None:
         """Report what can be said only when everything has been read, if it has."""
         if whole and any(dialects.is_examined(policy) for policy in self.policies):
-            examination, findings = PolicyExamination(self.settings).after(
-                self.policies, (), (), World.of(self.objects)
-            )
+            world = World.of(self.objects)
+            examination, findings = PolicyExamination(self.settings).after(self.policies, (), (), world)
             self.unfounded = examination.unfounded
             for policy, finding in findings.found:
                 self.reporter.diagnostics.append(finding)
@@ -278,11 +280,6 @@ def _is_left_out(document: Document) -> bool:
     return isinstance(document.origin, RenderedObject) and not dialects.is_route(document)
 
 
-def ref_of_id(name: ObjectId) -> PolicyRef:
-    """Return the name of an object that exists."""
-    return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
-
-
 def _declared(document: Document, settings: Settings, reporter: Reporter) -> WorldObject | None:
     if document.data is None:
         return dialects.read_object(document, settings, reporter)
@@ -366,7 +363,7 @@ def sort_reading(reading: ReadResult, settings: Settings, *, whole: bool = True)
     manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=whole)
     manifests.unused += reading.unused
     manifests.excluded, manifests.skipped = reading.excluded, sum(reading.skipped.values())
-    manifests.refused, manifests.torn = reading.refused, reading.torn
+    manifests.refused, manifests.torn, manifests.custom = reading.refused, reading.torn, reading.custom
     manifests.unbuilt += reading.unbuilt
     manifests.unread.objects += map(lost_part, reading.unbuilt)
     for document, finding in reading.templates:

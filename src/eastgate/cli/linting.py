@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TypeAlias
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.config import LintIgnore
+from eastgate.authority.examining import PolicyExamination
 from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import Manifests
 from eastgate.basics.diagnostics import Reporter
@@ -16,10 +17,11 @@ from eastgate.basics.records import dataclass
 from eastgate.cli.environments import EnvironmentSources, Notes, Task, each_environment, listed, record_all
 from eastgate.cli.options import Sources, ignores_from
 from eastgate.cli.output import say
-from eastgate.cluster import WorldObject
+from eastgate.cluster import World, WorldObject
 from eastgate.cluster.unread import Unread, describe_group, group_left_out, left_out_more, list_left_out
 from eastgate.cluster.unread.codes import UNREAD_POLICY
 from eastgate.dialects import Policy
+from eastgate.reading.manifests.custom import CustomResources
 from eastgate.reading.repository import LeftOut
 from eastgate.reports.lint import Finding
 from eastgate.reports.lint import lint as find
@@ -59,6 +61,7 @@ class Declared:
 
     objects: Sequence[WorldObject] = ()
     policies: Sequence[Policy] = ()
+    custom: CustomResources = field(default_factory=CustomResources)
 
     @property
     def names(self) -> frozenset[object]:
@@ -81,7 +84,7 @@ class Found:
     is_unanswered: bool = False
     unbuilt: Sequence[LeftOut] = ()
     beside: Sequence[Unread] = ()
-    declared: Declared = Declared()
+    declared: Declared = field(default_factory=Declared)
     absences: Callable[[Iterable[Declared]], list[Finding]] | None = None
 
 
@@ -124,7 +127,7 @@ def _find(sources: Sources, codes: Codes) -> Found:
         bool(errors and manifests.stopping(strict=False)),
         manifests.unbuilt,
         lost if sources.verbose else list(_untold(lost, errors)),
-        Declared(manifests.objects, manifests.policies),
+        Declared(manifests.objects, manifests.policies, manifests.custom),
         partial(_still_missing, manifests, missing, finder) if missing else None,
     )
 
@@ -179,7 +182,8 @@ def _still_missing(
     """Return the absences that are none beside what other environments declare."""
     objects: dict[object, WorldObject] = {}
     policies: dict[object, Policy] = {}
-    for declared in (*others, Declared(manifests.objects, manifests.policies)):
+    several = list(others)
+    for declared in (*several, Declared(manifests.objects, manifests.policies)):
         objects |= {each.id: each for each in declared.objects}
         policies |= {policy.ref: policy for policy in declared.policies}
     reporter = Reporter([each for each in manifests.reporter if each.code.id not in _ABSENCES])
@@ -188,9 +192,10 @@ def _still_missing(
         objects=list(objects.values()),
         policies=list(policies.values()),
         reporter=reporter,
-        faults=list(manifests.faults),
+        custom=manifests.custom.merged(each.custom for each in several),
     )
-    together.settle()
+    _, examined = PolicyExamination(manifests.settings).after(together.policies, (), (), World.of(together.objects))
+    reporter.diagnostics += [finding for _, finding in examined.found]
     left = set(map(_place, find_in(together)))
     return [finding for finding in missing if _place(finding) not in left]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import brief, dataclass
+from eastgate.reading.manifests.custom import CustomResources
 from eastgate.reading.manifests.json.nodes import read_json_nodes
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.rendered import RenderedObject
@@ -161,5 +162,7 @@ class ReadResult:
     """Texts that have to be rendered first, with the object that the head of a text is about if that is certain."""
     unbuilt: list[LeftOut] = field(default_factory=list)
     """The parts that are not read, other than those with an error in `reporter`."""
+    custom: CustomResources = field(default_factory=CustomResources)
+    """Custom resources of kinds that are not read."""
     seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)
     """The objects by group, kind, namespace and name."""

@@ -116,10 +116,11 @@ class Collector:
         """Add a text that has to be rendered first, with the object that its head is about, if that is certain."""
         self._reading.templates.append((document, finding))
 
-    def pass_over(self) -> None:
+    def pass_over(self, api_version: str, kind: str, text: str) -> None:
         """Count an object of a kind that is not used."""
         self.roots += 1
         self._reading.unused += 1
+        self._reading.custom.add_text(api_version, kind, text, self.namespace)
 
     def add_plain(self, document: PlainDocument, text: DecodedText, *, is_json: bool) -> None:
         """Add what a fast reader has read. Positions are read only for those who want them, and for findings."""
@@ -263,6 +264,8 @@ class Collector:
         if isinstance(content, dict) and _SOPS in content:
             node, data = _without_sops(node, data)
         document = Document(*head_of, node, data, origin, self.namespace)
+        if data is not None and not self.takes(head_of.api_version, head_of.kind):
+            self._reading.custom.add(document.group, document.kind, data, document.home)
         identity = (document.group, head_of.kind, document.home, head_of.name)
         is_open = data is not None and variable_in(f"{head_of.namespace} {head_of.name}") is not None
         first = document if is_open else self._reading.seen.setdefault(identity, document)

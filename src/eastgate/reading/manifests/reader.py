@@ -219,7 +219,7 @@ def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector,
     if not text.bad and chunk_problem(text, start, end) is None:
         type_ = type_of(chunk) if collector.skims else None
         if type_ is not None and not collector.takes(*type_) and not is_template(*type_):
-            collector.pass_over()
+            collector.pass_over(*type_, chunk)
             return
         if not collector.wants(*hint(chunk)):
             plain = read_plain_yaml(chunk, start)
@@ -242,7 +242,7 @@ def _tear(text: DecodedText, start: int, end: int, findings: Reporter, collector
     template = None if collector.explicit else template_text(error)
     torn = torn_document(text, start, end, error, collector.namespace)
     if torn is not None and not collector.takes(torn.api_version, torn.kind) and not collector.explicit:
-        collector.pass_over()
+        collector.pass_over(torn.api_version, torn.kind, text.source.text[start:end])
         return True
     if template is not None and (torn is not None or _may_matter(text.source.text[start:end], collector)):
         collector.add_template(torn, template)

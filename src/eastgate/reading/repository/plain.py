@@ -14,14 +14,13 @@ from typing import Final, TypeAlias
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.heads import metadata_in
 from eastgate.reading.manifests.yaml.parser import chunks
 from eastgate.reading.repository.declarations import ManifestFile
 from eastgate.reading.repository.flux import is_release
 from eastgate.reading.repository.tree import Folder, Tree
 
 _TOP = regex(r"(?m)^(apiVersion|kind):[ ]*[\"']?([^\s\"'#]+)")
-_BLOCK = regex(r"(?m)^metadata:[ \t]*(?:#.*)?\r?\n((?:[ \t]+.*\n|[ \t]*\r?\n|#.*\n)*)")
-_FIELD = regex(r"(?m)^([ ]+)(name|namespace):[ ]*[\"']?([^\s\"'#]+)")
 _MOST_BYTES = 1 << 24
 _MOST_PLACES: Final = 12
 """Folders that define the same differently, beyond which they are tests or examples, and have nothing in common."""
@@ -164,15 +163,11 @@ def _objects(path: str) -> Iterator[tuple[_Object, _ObjectText]]:
     for start, end in chunks(text):
         chunk = text[start:end]
         head = dict(_TOP.findall(chunk))
-        block = _BLOCK.search(chunk if chunk.endswith("\n") else chunk + "\n")
-        if block is None or head.get("kind", "Namespace") in _NO_RIVALS:
+        if head.get("kind", "Namespace") in _NO_RIVALS:
             continue
-        fields: dict[str, tuple[int, str]] = {}
-        for indent, key, value in _FIELD.findall(block[1]):
-            if key not in fields or len(indent) < fields[key][0]:
-                fields[key] = (len(indent), value)
+        fields = metadata_in(chunk)
         if "name" in fields:
-            namespace = fields["namespace"][1] if "namespace" in fields else ""
+            namespace = fields.get("namespace", "default")
             lines = "\n".join(line.rstrip() for line in chunk.splitlines() if line.strip(" -") and line[:1] != "#")
             digest = blake2b(lines.encode(), digest_size=16).digest()
-            yield (head["kind"], namespace, fields["name"][1]), _ObjectText(digest, chunk)
+            yield (head["kind"], namespace, fields["name"]), _ObjectText(digest, chunk)
