@@ -15,7 +15,7 @@ from eastgate.basics.diagnostics import Severity, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli.environments import combine
-from eastgate.cli.linting import Codes, Found, find_all, list_lost
+from eastgate.cli.linting import Codes, EnvironmentFindings, find_all, list_lost
 from eastgate.cli.options import Sources, cluster_options, left_out, more_files, source_options
 from eastgate.cli.output import (
     ALLOWED,
@@ -134,7 +134,7 @@ def lint(
     sys.exit(combine(statuses, decisive=DENIED))
 
 
-def _status(shown: _Shown, found: Found, fail_on: str) -> int:
+def _status(shown: _Shown, found: EnvironmentFindings, fail_on: str) -> int:
     """Return the exit status that the findings in one environment ask for."""
     if found.is_unanswered:
         return UNDECIDED
@@ -217,7 +217,7 @@ class _Shown:
     def new(self) -> Sequence[Finding]:
         return self.findings if self.comparison is None else self.comparison.new
 
-    def within(self, name: str, found: Found) -> _Shown:
+    def within(self, name: str, found: EnvironmentFindings) -> _Shown:
         """Return what is shown of one environment."""
         compared = self.comparison
         return replace(

@@ -71,7 +71,7 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EnvironmentFindings:
     """The findings in one environment.
 
     `has_errors`: some of its manifests cannot be read, and `is_unanswered`: none can. `unbuilt` are its parts that are
@@ -88,12 +88,12 @@ class Found:
     absences: Callable[[Iterable[Declared]], list[Finding]] | None = None
 
 
-def find_all(sources: Sources, codes: Codes) -> dict[str, Found]:
+def find_all(sources: Sources, codes: Codes) -> dict[str, EnvironmentFindings]:
     """Return the findings of each environment by its name."""
     each = each_environment(sources)
     if len(each) == 1:
         return {"": _find(each[0].settled, codes)}
-    found: dict[str, Found] = {}
+    found: dict[str, EnvironmentFindings] = {}
 
     def find_in_one(one: EnvironmentSources) -> None:
         found[one.name or ""] = _find(one.sources, codes)
@@ -102,12 +102,12 @@ def find_all(sources: Sources, codes: Codes) -> dict[str, Found]:
     Notes.of(answers).write()
     for name, answer in answers.items():
         told = [*each[0].told, *answer.failures]
-        known = found.get(name, Found([], has_errors=True, is_unanswered=True))
+        known = found.get(name, EnvironmentFindings([], has_errors=True, is_unanswered=True))
         found[name] = replace(known, findings=[*known.findings, *map(Finding.of, told)])
     return {name: _without_found_elsewhere(name, found) for name in answers}
 
 
-def _find(sources: Sources, codes: Codes) -> Found:
+def _find(sources: Sources, codes: Codes) -> EnvironmentFindings:
     settings = sources.settings()
     ignores = ignores_from(sources.config)
     manifests = sources.manifests(settings)
@@ -120,7 +120,7 @@ def _find(sources: Sources, codes: Codes) -> Found:
     findings = sorted([*errors, *filter(codes.fit, found)], key=lambda finding: finding.sort_key)
     lost = [unread for unread in manifests.unread.objects if unread.part is not None]
     missing = [finding for finding in findings if finding.code.id in _ABSENCES]
-    return Found(
+    return EnvironmentFindings(
         findings,
         manifests.excluded,
         bool(errors),
@@ -160,7 +160,7 @@ def _is_about_rejected(finding: Finding, authority: Authority) -> bool:
 # What is not there
 
 
-def _without_found_elsewhere(name: str, found: Mapping[str, Found]) -> Found:
+def _without_found_elsewhere(name: str, found: Mapping[str, EnvironmentFindings]) -> EnvironmentFindings:
     """Return the findings of an environment without absences of what another one has for the same cluster.
 
     Environments that declare one object are alternatives, such as overlays. All others may be applied together.
@@ -216,7 +216,7 @@ def _untold(lost: Iterable[Unread], errors: Sequence[Finding]) -> Iterator[Unrea
             yield unread
 
 
-def list_lost(found: Mapping[str, Found], most: int | None) -> list[str]:
+def list_lost(found: Mapping[str, EnvironmentFindings], most: int | None) -> list[str]:
     """List the parts that could not be read, each once, with the environments that lack it if not all do."""
     if len(found) == 1:
         return [line for each in found.values() for line in list_left_out(each.beside, most)]

@@ -72,7 +72,6 @@ STOPPING: dict[str, tuple[str | bytes, str]] = {
     "list.yaml": (f"- {POLICY}".replace("\n", "\n  "), "EG1030"),
     "broken.yaml": (POLICY + "spec: [\n", "EG1009"),
     "broken.json": ('{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}', "EG1009"),
-    "template.yaml": (POLICY + "spec: {{ .Values.spec }}\n", "EG1010"),
     "escaped.yaml": ('"\\x6bind": Pod\n"\\x61piVersion": [\n', "EG1009"),
     "twice.yaml": (POD + "spec: {serviceAccountName: a, serviceAccountName: b}\n", "EG1015"),
     "joined.yaml": ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n" + POD, "EG1048"),

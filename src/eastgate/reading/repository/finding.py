@@ -67,6 +67,7 @@ class _Entry:
 
 def _named(root: str, tree: Tree, found: Sequence[_Entry], options: RepositoryOptions) -> list[Environment]:
     places = [(os.path.relpath(each.folder or os.curdir, tree.path), each.given) for each in found]
+    charts = [each.path for each in tree.root.walk() if each.chart is not None and not each.is_templates]
     return [
         Environment(
             name,
@@ -77,6 +78,7 @@ def _named(root: str, tree: Tree, found: Sequence[_Entry], options: RepositoryOp
             each.namespace,
             tuple(each.draft.left_out),
             options,
+            tuple(charts),
         )
         for name, each in zip(names(places), found, strict=True)
     ]

@@ -1,7 +1,7 @@
 """Renders Helm charts: the templates of a release become manifests.
 
 Tests and other hooks are no part of a release, and a library chart has nothing to install. Dependencies are not
-fetched: one that is neither in `charts/` nor a folder beside the chart is taken out of a copy of the chart and named,
+fetched: one that is neither in `charts/` nor a chart of the repository is taken out of a copy of the chart and named,
 unless the values turn it off.
 """
 
@@ -87,7 +87,7 @@ class Release:
         self._options = options
         self._root = os.path.realpath(part.folder)
         self._closure = BuildFiles(workshop.bounds, workshop.files)
-        self._dependencies = Dependencies(self._closure, built)
+        self._dependencies = Dependencies(self._closure, built, workshop.charts)
         self._where = os.path.join(part.folder, CHART)
 
     def leave_out(self, why: str) -> None:

@@ -124,6 +124,8 @@ class Environment:
     namespace: str | None = None
     left_out: tuple[LeftOut, ...] = ()
     options: RepositoryOptions = field(default_factory=RepositoryOptions)
+    charts: tuple[str, ...] = ()
+    """The folders of all charts of the repository, which others may depend on."""
 
     def __fspath__(self) -> str:
         return self.root

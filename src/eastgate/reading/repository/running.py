@@ -37,13 +37,23 @@ class Built:
 
 
 class Workshop:
-    """What the builds of one run share: programs, unless none is to run, the cache, the files that they read."""
+    """What the builds of one run share: programs, unless none is to run, the cache, the files that they read.
+
+    `charts` are the folders of the charts of the repository.
+    """
 
     def __init__(
-        self, bounds: tuple[Bounds, ...], files: FileCache, helm: str | None = None, *, programs: bool = True
+        self,
+        bounds: tuple[Bounds, ...],
+        files: FileCache,
+        helm: str | None = None,
+        *,
+        charts: tuple[str, ...] = (),
+        programs: bool = True,
     ) -> None:
         self.bounds = bounds
         self.files = files
+        self.charts = charts
         self.cache = BuildCache.of_user() if programs else BuildCache(None)
         renderer = Renderer()
         self.kustomize = renderer.command if programs and renderer.is_there else None
