@@ -33,7 +33,7 @@ from eastgate.reading.manifests.objects import Collector, Differ, Matters, Posit
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
 from eastgate.reading.manifests.templates import is_template
 from eastgate.reading.manifests.text import DecodedText, decode
-from eastgate.reading.manifests.torn import hides_kind, template_text, torn_document
+from eastgate.reading.manifests.torn import hides_kind, template_text, torn_document, torn_template
 from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
 
@@ -240,7 +240,8 @@ def _tear(text: DecodedText, start: int, end: int, findings: Reporter, collector
     """
     error = findings.errors[0]
     template = None if collector.explicit else template_text(error)
-    torn = torn_document(text, start, end, error, collector.namespace)
+    find = torn_document if template is None else torn_template
+    torn = find(text, start, end, template or error, collector.namespace)
     if torn is not None and not collector.takes(torn.api_version, torn.kind) and not collector.explicit:
         collector.pass_over(torn.api_version, torn.kind, text.source.text[start:end])
         return True

@@ -7,6 +7,7 @@ nothing can be left out without a word. A text that a tool has yet to render is 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import Span
@@ -23,6 +24,7 @@ _HEAD_KEY = regex(r"""(?m)^[ ]*(?:[?-][ ]+)?["']?(?:apiVersion|kind|metadata)["'
 _ENTRIES = regex(r"""(?m)^[ ]*(?:[?-][ ]+)?["']?(?:items|objects)["']?[ ]*:""")  # of lists, and of Templates
 _FIELD = regex(r"([ ]*)[A-Za-z]\w*:(?=\s)")
 _TEMPLATE = regex(r"\{\{.*?(?:\}\}|$)|\{%.*?%\}|<%.*?%>|@[A-Z][A-Z0-9_]*@|%[A-Z][A-Z0-9_]*%|\{[A-Z][A-Z0-9_]*\}")
+_BLOCK = regex(r"(?m)^[ ]*(?:\{\{|\{%|<%)")  # a line that begins with template text
 _UNSEEN = regex(r"""\b(?:apiVersion|kind)["']?[ ]*:[ ]*["']?(?:\{|\$|<|%|\Z|\n)""")
 
 
@@ -36,6 +38,19 @@ def template_text(error: Diagnostic) -> Diagnostic | None:
     message = f"template text: `{shown(found.group())}`"
     help_ = "render it first, or leave the file out: --exclude"
     return Diagnostic(PLACEHOLDER, message, span, help_, cause=TEMPLATE.id)
+
+
+def torn_template(text: DecodedText, start: int, end: int, template: Diagnostic, namespace: str) -> Document | None:
+    """Return the object in a stretch of YAML with template text, as `torn_document` does.
+
+    The text may be wrong only lines behind a line that is nothing but template text.
+    """
+    found = torn_document(text, start, end, template, namespace)
+    block = _BLOCK.search(text.source.text, start, end) if found is None else None
+    if block is None or template.span is None:
+        return found
+    line, _ = text.position(block.start())
+    return torn_document(text, start, end, replace(template, span=replace(template.span, line=line)), namespace)
 
 
 def hides_kind(source: str) -> bool:

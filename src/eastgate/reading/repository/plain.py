@@ -7,6 +7,7 @@ to each.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Collection, Iterator
 from hashlib import blake2b
@@ -16,7 +17,7 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.heads import metadata_in
 from eastgate.reading.manifests.yaml.parser import chunks
-from eastgate.reading.repository.declarations import ManifestFile
+from eastgate.reading.repository.declarations import ManifestFile, mapping, objects_in, parsed, text_of
 from eastgate.reading.repository.flux import is_release
 from eastgate.reading.repository.tree import Folder, Tree
 
@@ -160,6 +161,9 @@ def _objects(path: str) -> Iterator[tuple[_Object, _ObjectText]]:
             text = file.read(_MOST_BYTES)
     except OSError:
         return
+    if path.lower().endswith(".json"):
+        yield from _json_objects(path, text)
+        return
     for start, end in chunks(text):
         chunk = text[start:end]
         head = dict(_TOP.findall(chunk))
@@ -171,3 +175,15 @@ def _objects(path: str) -> Iterator[tuple[_Object, _ObjectText]]:
             lines = "\n".join(line.rstrip() for line in chunk.splitlines() if line.strip(" -") and line[:1] != "#")
             digest = blake2b(lines.encode(), digest_size=16).digest()
             yield (head["kind"], namespace, fields["name"]), _ObjectText(digest, chunk)
+
+
+def _json_objects(path: str, text: str) -> Iterator[tuple[_Object, _ObjectText]]:
+    for value in parsed(path, text):
+        for data in objects_in(value):
+            metadata, kind = mapping(data.get("metadata")), text_of(data.get("kind"))
+            name = text_of(metadata.get("name"))
+            if name and kind and kind not in _NO_RIVALS:
+                written = json.dumps(data, sort_keys=True)
+                digest = blake2b(written.encode(), digest_size=16).digest()
+                namespace = text_of(metadata.get("namespace")) or "default"
+                yield (kind, namespace, name), _ObjectText(digest, written)
