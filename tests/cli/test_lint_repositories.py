@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -138,11 +139,25 @@ def test_what_is_left_out_for_one_reason_is_one_line_for_all_environments(cli: C
 
 def test_a_folder_of_examples_with_objects_of_one_name_is_several_environments(cli: Cli) -> None:
     named = POD.replace("labels", "namespace: default, labels").replace("NAME", "web").replace("8080", "80")
-    json = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"app": "x"}}, "spec": {}}'
-    _write({"one/web.yaml": WEB, "two/web.yaml": named, "three/web.json": json})
+    text = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"app": "x"}}, "spec": {}}'
+    _write({"one/web.yaml": WEB, "two/web.yaml": named, "three/web.json": text})
     done = cli("lint", "m")
     assert (done.exit_code, _codes(done.output)) == (0, [])
     assert "; 3 environments: one, three, two" in done.output
+
+
+def test_variants_of_a_secret_that_nothing_reads_are_no_finding(cli: Cli) -> None:
+    written = "apiVersion: v1\nkind: Secret\nmetadata: {name: key, labels: {a: b}}\nstringData: {key: KEY}\n---\n"
+    _write({"a.yaml": WEB + written, "b.yaml": written.replace("KEY", "other")})
+    assert (cli("lint", "m").exit_code, _codes(cli("lint", "m").output)) == (0, [])
+    gateway = (LAYOUTS / "apart/gateways/gateway.yaml").read_text("utf-8")
+    keys = {"apiKey": {"selector": {"matchLabels": {"a": "b"}}}}
+    policy = (LAYOUTS / "apart/stray/policy.yaml").read_text("utf-8").partition("  targetRef")[0]
+    target = "  targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: r}\n"
+    rules = f"  rules: {{authentication: {{keys: {json.dumps(keys)}}}}}\n"
+    for reader in (gateway, policy + target + rules):
+        _write({"reader.yaml": reader})
+        assert "EG1036" in _codes(cli("lint", "m").output)
 
 
 def test_pods_that_an_operator_may_make_are_not_missed(cli: Cli) -> None:

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
-from eastgate.authority.duplicates import difference
+from eastgate.authority.duplicates import deciding, difference
 from eastgate.authority.examining import PolicyExamination
 from eastgate.authority.faults import Fault as Fault
 from eastgate.authority.faults import FaultReason as FaultReason
@@ -391,7 +391,7 @@ def sort_documents(
         except Exception as failure:
             failure.add_note(f"while reading {document.span.location}: {document.kind} {document.name}")
             raise
-    for document, error in twice:
+    for document, error in deciding(twice, manifests.objects, manifests.policies, reporter):
         if not (dialects.is_policy(document) or may_install(document.api_version, document.kind)):
             manifests.faults.append(Fault(document, FaultReason.TWICE, [error], settings))
         else:

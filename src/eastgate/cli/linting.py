@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeAlias
 
 from eastgate.authority.authority import Authority
@@ -22,7 +22,7 @@ from eastgate.cluster.unread import Unread, describe_group, group_left_out, left
 from eastgate.cluster.unread.codes import UNREAD_POLICY
 from eastgate.dialects import Policy
 from eastgate.reading.manifests.custom import CustomResources
-from eastgate.reading.repository import LeftOut
+from eastgate.reading.repository import EntryKind, LeftOut
 from eastgate.reports.lint import Finding
 from eastgate.reports.lint import lint as find
 
@@ -37,6 +37,8 @@ _ABSENCES = frozenset(
 _CLOSED = frozenset({"EG6040", "EG6041", "EG6046"})
 _ANYWHERE = frozenset({"ConfigMap", "Namespace", "Secret", "ServiceAccount"})
 """Kinds of which environments for one cluster have copies, too."""
+
+_MOST_BESIDE = 50  # environments of one cluster
 
 Finder: TypeAlias = Callable[[Manifests], list[Finding]]
 
@@ -55,15 +57,23 @@ class Codes:
         return is_wanted or finding.code is UNREAD_POLICY
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Declared:
-    """What one environment declares, for the absences of others."""
+    """What one environment declares, for the absences of others. `is_plain`: it is a folder with manifests."""
 
     objects: Sequence[WorldObject] = ()
     policies: Sequence[Policy] = ()
     custom: CustomResources = field(default_factory=CustomResources)
+    is_plain: bool = False
 
-    @property
+    def may_be_beside(self, other: Declared) -> bool:
+        """Return whether two environments may be applied to one cluster.
+
+        Those that declare one object are alternatives, such as overlays. Folders are apart because some of them are.
+        """
+        return not (self.is_plain and other.is_plain) and self.names.isdisjoint(other.names)
+
+    @cached_property
     def names(self) -> frozenset[object]:
         """Return the names of what is declared once for a cluster."""
         objects = (each.id for each in self.objects if each.id.kind not in _ANYWHERE)
@@ -119,6 +129,7 @@ def _find(sources: Sources, codes: Codes) -> EnvironmentFindings:
     found = finder(manifests)
     findings = sorted([*errors, *filter(codes.fit, found)], key=lambda finding: finding.sort_key)
     lost = [unread for unread in manifests.unread.objects if unread.part is not None]
+    is_plain = any(environment.kind is EntryKind.FOLDER for environment in sources.found)
     missing = [finding for finding in findings if finding.code.id in _ABSENCES]
     return EnvironmentFindings(
         findings,
@@ -127,7 +138,7 @@ def _find(sources: Sources, codes: Codes) -> EnvironmentFindings:
         bool(errors and manifests.stopping(strict=False)),
         manifests.unbuilt,
         lost if sources.verbose else list(_untold(lost, errors)),
-        Declared(manifests.objects, manifests.policies, manifests.custom),
+        Declared(manifests.objects, manifests.policies, manifests.custom, is_plain),
         partial(_still_missing, manifests, missing, finder) if missing else None,
     )
 
@@ -161,16 +172,13 @@ def _is_about_rejected(finding: Finding, authority: Authority) -> bool:
 
 
 def _without_found_elsewhere(name: str, found: Mapping[str, EnvironmentFindings]) -> EnvironmentFindings:
-    """Return the findings of an environment without absences of what another one has for the same cluster.
-
-    Environments that declare one object are alternatives, such as overlays. All others may be applied together.
-    """
+    """Return the findings of an environment without absences of what another one has for the same cluster."""
     here = found[name]
     if here.absences is None:
         return here
-    names = here.declared.names
-    others = [each.declared for each in found.values() if each is not here and not names & each.declared.names]
-    if not others:
+    others = [each.declared for each in found.values() if each is not here]
+    others = [declared for declared in others if declared.objects and here.declared.may_be_beside(declared)]
+    if not others or len(others) > _MOST_BESIDE:
         return here
     gone = set(here.absences(others))
     return replace(here, findings=[finding for finding in here.findings if finding not in gone])

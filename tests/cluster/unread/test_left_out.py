@@ -108,6 +108,11 @@ PARTS = {
         "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: {password: <your-password>}\n",
         *(0, 0, 0),
     ),
+    "a Secret with what stands for its values": (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\n"
+        "data: {token: API_TOKEN, account: [SERVICE_ACCOUNT], certificate: ...base64 of it...}\n",
+        *(0, 0, 0),
+    ),
     "a Secret with an error": (
         "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: {password: a}\n",
         *(0, 3, 0),
