@@ -140,10 +140,12 @@ def test_what_is_left_out_for_one_reason_is_one_line_for_all_environments(cli: C
 def test_a_folder_of_examples_with_objects_of_one_name_is_several_environments(cli: Cli) -> None:
     named = POD.replace("labels", "namespace: default, labels").replace("NAME", "web").replace("8080", "80")
     text = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"app": "x"}}, "spec": {}}'
-    _write({"one/web.yaml": WEB, "two/web.yaml": named, "three/web.json": text})
+    items = "".join(f"- {line}\n" if line.startswith("api") else f"  {line}\n" for line in WEB.splitlines()[:-1])
+    listed = f"apiVersion: v1\nkind: List\nitems:\n{items.replace('8080', '90')}"
+    _write({"one/web.yaml": WEB, "two/web.yaml": named, "three/web.json": text, "four/web.yaml": listed})
     done = cli("lint", "m")
     assert (done.exit_code, _codes(done.output)) == (0, [])
-    assert "; 3 environments: one, three, two" in done.output
+    assert "; 4 environments: four, one, three, two" in done.output
 
 
 def test_variants_of_a_secret_that_nothing_reads_are_no_finding(cli: Cli) -> None:

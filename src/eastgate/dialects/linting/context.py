@@ -212,12 +212,17 @@ def _has_made_pods(target: Target, workloads: Workloads) -> bool:
     return False
 
 
-def is_made(pods: Selector, homes: Collection[str], workloads: Workloads) -> bool:
-    """Return whether an operator may make pods with these labels, whose custom resources are in the manifests.
+def may_come(pods: Selector, homes: Collection[str], workloads: Workloads) -> bool:
+    """Return whether pods with these labels may be there, although no manifest has them.
 
-    It does if it owns the domain of a label that no workload here has. Any pod of a namespace may be one of its own if
-    it is told there which pods to make, unless the label looks misspelt.
+    Pods without some label are meant for what may come: a selector of these that selects nothing has no typing error.
+
+    An operator whose custom resources are in the manifests may make pods. It owns the labels of its domain, unless a
+    workload here has one. Any pod of a namespace may be one of its own if it is told there which pods to make, and the
+    label does not look misspelt.
     """
+    if pods.only_excludes:
+        return True
     custom, every = workloads.custom, workloads.world.workloads.values()
     owned = {key for key in pods.keys if custom.labels(key)}
     if any(not any(key in workload.labels for workload in every) for key in owned):

@@ -11,7 +11,7 @@ from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.dialects.linting.codes import PORT_NOT_EXPOSED
-from eastgate.dialects.linting.context import is_made
+from eastgate.dialects.linting.context import may_come
 from eastgate.dialects.linting.locating import nearest_name
 from eastgate.dialects.linting.system import (
     intended_label,
@@ -111,7 +111,7 @@ def _empty_peer(
             message = f"{policy.ref} is not about {enumerated(on_host)}, in the network of the node"
             help_ = "select the addresses of the nodes by ipBlock"
             yield Finding(codes.HOST_NETWORK, message, peer.span, help_, (str(policy.ref), *on_host[:3]))
-        elif not is_elsewhere and not is_made(labels, homes, context):
+        elif not is_elsewhere and not may_come(labels, homes, context):
             yield _no_peer(policy, peer, labels, homes, pods)
 
 

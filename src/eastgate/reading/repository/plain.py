@@ -162,11 +162,14 @@ def _objects(path: str) -> Iterator[tuple[_Object, _ObjectText]]:
     except OSError:
         return
     if path.lower().endswith(".json"):
-        yield from _json_objects(path, text)
+        yield from _parsed_objects(path, text)
         return
     for start, end in chunks(text):
         chunk = text[start:end]
         head = dict(_TOP.findall(chunk))
+        if head.get("kind", "").endswith("List"):
+            yield from _parsed_objects(path, chunk)
+            continue
         if head.get("kind", "Namespace") in _NO_RIVALS:
             continue
         fields = metadata_in(chunk)
@@ -177,7 +180,7 @@ def _objects(path: str) -> Iterator[tuple[_Object, _ObjectText]]:
             yield (head["kind"], namespace, fields["name"]), _ObjectText(digest, chunk)
 
 
-def _json_objects(path: str, text: str) -> Iterator[tuple[_Object, _ObjectText]]:
+def _parsed_objects(path: str, text: str) -> Iterator[tuple[_Object, _ObjectText]]:
     for value in parsed(path, text):
         for data in objects_in(value):
             metadata, kind = mapping(data.get("metadata")), text_of(data.get("kind"))
