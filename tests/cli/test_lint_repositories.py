@@ -138,11 +138,12 @@ def test_what_is_left_out_for_one_reason_is_one_line_for_all_environments(cli: C
 
 
 def test_a_folder_of_examples_with_objects_of_one_name_is_several_environments(cli: Cli) -> None:
-    named = POD.replace("labels", "namespace: default, labels").replace("NAME", "web").replace("8080", "80")
+    web = WEB.replace("metadata: {name: web, labels: {app: web}}", "metadata:\n  name: web\n  labels: {app: web}")
+    named = web.replace("  labels", "  namespace: default\n  labels").replace("8080", "80")
     text = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "labels": {"app": "x"}}, "spec": {}}'
-    items = "".join(f"- {line}\n" if line.startswith("api") else f"  {line}\n" for line in WEB.splitlines()[:-1])
+    items = "".join(f"- {line}\n" if line.startswith("api") else f"  {line}\n" for line in web.splitlines()[:-1])
     listed = f"apiVersion: v1\nkind: List\nitems:\n{items.replace('8080', '90')}"
-    _write({"one/web.yaml": WEB, "two/web.yaml": named, "three/web.json": text, "four/web.yaml": listed})
+    _write({"one/web.yaml": web, "two/web.yaml": named, "three/web.json": text, "four/web.yaml": listed})
     done = cli("lint", "m")
     assert (done.exit_code, _codes(done.output)) == (0, [])
     assert "; 4 environments: four, one, three, two" in done.output

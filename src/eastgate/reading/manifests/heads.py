@@ -33,9 +33,6 @@ _HINT = regex(r"""[ ]*["']?([^\s"'#]+)""")
 _HEADS = regex(r"""\b(apiVersion|kind)["']?\s*:\s*["']?([^\s"'#,{}\[\]]+)""")
 _BLOCK = regex(r"(?m)^metadata:[ \t]*(?:#.*)?\r?\n((?:[ \t]+.*\n|[ \t]*\r?\n|#.*\n)*)")
 _FIELD = regex(r"(?m)^([ ]+)(name|namespace):[ ]*[\"']?([^\s\"'#]+)")
-_FLOW = regex(r"(?m)^metadata:[ ]*\{(.*)\}[ ]*(?:#.*)?\r?$")
-_FLOW_FIELD = regex(r"""(?:^|,)\s*(name|namespace):\s*["']?([^\s"',#]+)""")
-_NESTED = regex(r"\{[^{}]*\}|\[[^\[\]]*\]")
 _HIDING = regex(r"""\\[ux]|\b(?:apiVersion|kind)["']?\s*:\s*[*&!]""")
 _MANIFEST = regex(r"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")
 
@@ -68,8 +65,6 @@ def types_in(chunk: str) -> Iterator[tuple[str, str]]:
 
 def metadata_in(chunk: str) -> dict[str, str]:
     """Guess the name and the namespace in a YAML document, without reading it."""
-    if (flow := _FLOW.search(chunk)) is not None:
-        return dict(_FLOW_FIELD.findall(_NESTED.sub("", flow[1])))
     block = _BLOCK.search(chunk if chunk.endswith("\n") else f"{chunk}\n")
     fields: dict[str, tuple[int, str]] = {}
     for indent, key, value in _FIELD.findall(block[1]) if block is not None else ():
