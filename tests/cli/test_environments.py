@@ -321,6 +321,9 @@ def test_lint_of_an_environment_that_cannot_be_read_shows_the_findings_of_the_ot
     assert "= in: dev" in result.stdout
     for name in ("prod", "staging"):
         _write(f"repo/{name}", "kind: [")
+    assert repo("lint", "-f", "repo").exit_code == 1
+    for name in ("prod", "staging"):
+        _write(f"repo/{name}", "kind: [", "kind: [")
     assert repo("lint", "-f", "repo").exit_code == 2
 
 

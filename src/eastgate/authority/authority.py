@@ -12,6 +12,7 @@ from eastgate.authority.deciding import Decider, Prepared
 from eastgate.authority.decisions import Decision
 from eastgate.authority.enforcement import Enforcers, PolicyEnforcement
 from eastgate.authority.examining import PolicyExamination
+from eastgate.authority.faults import ref_of_id
 from eastgate.authority.networked import network_objects
 from eastgate.authority.questions import Question, QuestionError
 from eastgate.authority.reading import (
@@ -20,7 +21,6 @@ from eastgate.authority.reading import (
     Manifests,
     read_plain,
     ref_of_document,
-    ref_of_id,
 )
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import brief, dataclass
@@ -86,6 +86,7 @@ class Authority:
         self._keys = keys
         self._asks_servers = live
         self._strict = strict
+        self.custom = manifests.custom
         self.warnings = [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
         self.warnings += [finding for found in manifests.unfounded.values() for finding in found]
         self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}

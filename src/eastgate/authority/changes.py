@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from eastgate.authority.reading import Fault, Manifests, ref_of_document, ref_of_id
+from eastgate.authority.faults import ref_of_id
+from eastgate.authority.reading import Fault, Manifests, ref_of_document
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import SourceText, Span
 from eastgate.basics.records import dataclass

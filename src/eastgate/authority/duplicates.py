@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -10,8 +10,8 @@ from itertools import islice
 from typing import TypeAlias, cast
 
 from eastgate import dialects
-from eastgate.basics.diagnostics import Reporter
-from eastgate.cluster import Manifest, Namespace, Pod, interpret, may_install
+from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.cluster import Gateway, Manifest, MeshGateway, Namespace, Pod, WorldObject, interpret, may_install
 from eastgate.cluster.pods import Controller
 from eastgate.reading.manifests import Document, Plain, read_text
 from eastgate.reading.manifests.document import content_of
@@ -36,6 +36,26 @@ def difference(first: Document, second: Document) -> str | None:
     else:
         return _difference_of_objects(first, second)
     return None if same else ""
+
+
+def deciding(
+    twice: Iterable[tuple[Document, Diagnostic]],
+    objects: Iterable[WorldObject],
+    policies: Iterable[dialects.Policy],
+    reporter: Reporter,
+) -> list[tuple[Document, Diagnostic]]:
+    """Return the objects written twice that can change an answer: a Secret only beside what reads any.
+
+    The errors about others are taken back.
+    """
+    several = list(twice)
+    if any(isinstance(each, Gateway | MeshGateway) for each in objects):
+        return several
+    if any(dialects.dialect_of(policy).reads_secrets for policy in policies):
+        return several
+    taken_back = {id(error) for document, error in several if (document.group, document.kind) == ("", "Secret")}
+    reporter.diagnostics[:] = [each for each in reporter if id(each) not in taken_back]
+    return [(document, error) for document, error in several if id(error) not in taken_back]
 
 
 def say_the_same(first: str, second: str) -> bool:

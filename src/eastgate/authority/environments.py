@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from eastgate.authority.duplicates import say_the_same
+from eastgate.authority.leaving_out import part_of
 from eastgate.authority.reading import DocumentSource, ManifestError
 from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
@@ -153,13 +154,7 @@ def _without(environment: Environment, errors: Sequence[Diagnostic]) -> Environm
     """Return an environment without what cannot be read of its folder: any of that may belong to it."""
     if not errors:
         return environment
-    from eastgate.reading.repository import LeftOut
-
-    left_out = [
-        LeftOut(error.code.title, error.span.location if error.span is not None else "", error.message)
-        for error in errors
-    ]
-    return replace(environment, left_out=(*environment.left_out, *left_out))
+    return replace(environment, left_out=(*environment.left_out, *(part_of([error]) for error in errors)))
 
 
 def _is_folder(path: Path) -> bool:

@@ -8,11 +8,19 @@ from dataclasses import field, replace
 from eastgate import dialects
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import dataclass
-from eastgate.cluster import Everything, GatewayNamed, RouteNamed, Target, dns_label_problem
+from eastgate.cluster import Everything, GatewayNamed, ObjectId, RouteNamed, Target, dns_label_problem
 from eastgate.cluster.names import dns_subdomain_problem
-from eastgate.cluster.unread import EnforcementPlane, TargetField, Unread, UnreadEffect, UnreadKind, lost_object
+from eastgate.cluster.unread import (
+    EnforcementPlane,
+    TargetField,
+    Unread,
+    UnreadEffect,
+    UnreadKind,
+    lost_object,
+    lost_part,
+)
 from eastgate.dialects import Policy
-from eastgate.dialects.rejected import RejectedPolicy
+from eastgate.dialects.rejected import RejectedPolicy, stays_in_namespace
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.document import content_of, origin_of
@@ -21,6 +29,7 @@ from eastgate.reading.manifests.rendered import RenderedObject
 from eastgate.reading.repository import LeftOut
 from eastgate.settings import Settings
 
+UNFILLED = "they have placeholders; fill these in, or leave the files out: --exclude"
 _AT_HOME = frozenset({"ConfigMap", "Secret", "ServiceAccount"})  # they are about their namespace
 
 
@@ -50,6 +59,15 @@ class Fault:
     is_unfilled: bool = False
     """Whether it has placeholders, and nothing else is wrong: somebody, or a tool, has yet to fill them in."""
 
+    @classmethod
+    def of_head(cls, document: Document, settings: Settings, errors: list[Diagnostic] | None = None) -> Fault:
+        """Return the fault of an object of which only the head could be read. A policy closes its namespace."""
+        is_policy = dialects.is_policy(document)
+        fault = cls(document, FaultReason.POLICY if is_policy else FaultReason.OBJECT, errors or [], settings)
+        if not is_policy and (dialects.unread(document) is not None or stays_in_namespace(document)):
+            fault.targets = (Everything(document.home),)
+        return fault
+
     @property
     def closes(self) -> bool:
         """Return whether it closes what it targets, or may be about."""
@@ -72,14 +90,33 @@ class Fault:
         more = f" and {len(errors) - 1} more error{'s' if len(errors) > 2 else ''}" if len(errors) > 1 else ""
         span = (errors[0].span if errors else None) or document.span
         message = f"{errors[0].message}; {errors[0].help}" if self.is_unfilled else f"{errors[0].message}{more}"
-        part = LeftOut(described(document), span.location, why or message)
+        part = LeftOut(described(document), span.location, why or message, reason=self._reason)
         targets, at_gateways = about(self)
         return lost_object(part, document, targets, at_gateways=at_gateways)
+
+    @property
+    def _reason(self) -> str:
+        """Return what the reasons of several such documents have in common."""
+        if self.is_unfilled:
+            return UNFILLED
+        return "they are written twice, with different content" if self.reason is FaultReason.TWICE else ""
+
+
+def lost_text(finding: Diagnostic) -> Unread:
+    """Return a text that has to be rendered first, about anything."""
+    where, text = (finding.span.location, finding.span.source.text) if finding.span is not None else ("", None)
+    part = LeftOut("a document", where, f"{finding.message}; {finding.help}", reason=UNFILLED)
+    return lost_part(part, finding.span, text=text)
 
 
 def ref_of_document(document: Document) -> PolicyRef:
     """Return the name of the object that a document describes."""
     return PolicyRef(document.kind, document.home, document.name, document.group)
+
+
+def ref_of_id(name: ObjectId) -> PolicyRef:
+    """Return the name of an object that exists."""
+    return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
 
 
 def described(document: Document) -> str:

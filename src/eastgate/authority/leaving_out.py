@@ -26,7 +26,6 @@ from eastgate.cluster import (
 )
 from eastgate.cluster.unread import lost_part, parts_of
 from eastgate.cluster.unread.left_out import diagnose_left_out
-from eastgate.dialects.rejected import stays_in_namespace
 from eastgate.reading.manifests import Document, codes
 from eastgate.reading.repository import LeftOut
 
@@ -47,7 +46,7 @@ def leave_out(manifests: Manifests) -> None:
     if any(id(error) in refused or error.code in _REFUSED for error in manifests.strays):
         return
     for document, error in manifests.torn:
-        _leave_out_torn(manifests, document, error)
+        manifests.faults.append(Fault.of_head(document, manifests.settings, [error]))
     for document, error in manifests.twice:
         _close_both(manifests, document, error)
     manifests.torn, manifests.twice = [], []
@@ -138,18 +137,6 @@ def _itself(document: Document) -> Target | None:
     return None
 
 
-def _leave_out_torn(manifests: Manifests, document: Document, error: Diagnostic) -> None:
-    """Leave out an object of which only the head could be read. A policy closes its namespace."""
-    if dialects.is_policy(document):
-        fault = Fault(document, FaultReason.POLICY, [error], manifests.settings)
-    elif dialects.unread(document) is not None or stays_in_namespace(document):
-        fault = Fault(document, FaultReason.OBJECT, [error], manifests.settings)
-        fault.targets = (Everything(document.home),)
-    else:
-        fault = Fault(document, FaultReason.OBJECT, [error], manifests.settings)
-    manifests.faults.append(fault)
-
-
 # Everything else
 
 
@@ -160,15 +147,17 @@ def _leave_out_rest(manifests: Manifests) -> None:
     for error in strays:
         by_file.setdefault(error.span.file if error.span is not None else f" {id(error)}", []).append(error)
     for errors in by_file.values():
-        manifests.unread.objects.append(lost_part(_part(errors), errors[0].span, text=_text(errors)))
+        manifests.unread.objects.append(lost_part(part_of(errors), errors[0].span, text=_text(errors)))
         manifests.set_aside.update(map(id, errors))
 
 
-def _part(errors: Sequence[Diagnostic]) -> LeftOut:
+def part_of(errors: Sequence[Diagnostic]) -> LeftOut:
+    """Return the part that errors are about: a text, or all that nothing more is known of."""
     error = errors[0]
     more = f" and {len(errors) - 1} more errors" if len(errors) > 1 else ""
     if error.span is None:
-        return LeftOut(error.code.title, "", f"{error.message}{more}")
+        reason = error.code.title if error.about is not None else ""
+        return LeftOut(error.about or error.code.title, "", f"{error.message}{more}", reason=reason)
     return LeftOut("a document", error.span.location, f"{error.message}{more}")
 
 

@@ -9,9 +9,9 @@ from os import PathLike
 from typing import BinaryIO, Protocol, cast, runtime_checkable
 
 from eastgate import dialects
-from eastgate.authority.duplicates import difference
+from eastgate.authority.duplicates import deciding, difference
 from eastgate.authority.examining import PolicyExamination
-from eastgate.authority.faults import FAULTY, has_no_namespace, is_left_out
+from eastgate.authority.faults import FAULTY, has_no_namespace, is_left_out, lost_text
 from eastgate.authority.faults import Fault as Fault
 from eastgate.authority.faults import FaultReason as FaultReason
 from eastgate.authority.faults import ref_of_document as ref_of_document
@@ -19,8 +19,9 @@ from eastgate.authority.undeployed import diagnose_undeployed, undeployed_polici
 from eastgate.authority.unfilled import Unfilled, diagnose_open_hosts, take_placeholders
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.basics.records import brief, dataclass
-from eastgate.cluster import Manifest, ObjectId, World, WorldObject, interpret, may_install
+from eastgate.cluster import Manifest, World, WorldObject, interpret, may_install
 from eastgate.cluster.unread import (
+    Unread,
     UnreadObjects,
     diagnose_left_out,
     lost_part,
@@ -30,6 +31,7 @@ from eastgate.cluster.unread import (
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Bounds, Document, ReadResult, read, read_text
+from eastgate.reading.manifests.custom import CustomResources
 from eastgate.reading.manifests.document import origin_of
 from eastgate.reading.manifests.rendered import UnlistedKind
 from eastgate.reading.repository import LeftOut
@@ -88,6 +90,7 @@ class Manifests:
     """Policies that contradict a document of the same name."""
     set_aside: set[int] = field(default_factory=set)
     """The errors, by identity, of parts that are left out: see `leaving_out`."""
+    custom: CustomResources = field(default_factory=CustomResources)
     _documents: dict[Policy, Document] = field(default_factory=dict)
     _unfilled: Unfilled = field(default_factory=Unfilled, repr=False)
 
@@ -150,12 +153,21 @@ class Manifests:
         reporter.diagnostics += found
         if len(fault.errors) == len(found):
             fault.is_unfilled = True
-            lost = fault.left_out()
-            self.unbuilt += [lost.part] if lost.part is not None else []
-            self.unread.objects.append(lost)
+            self._lose(fault.left_out())
             if fault.reason is not FaultReason.POLICY or has_no_namespace(fault.document):
                 fault.reason = FaultReason.LEFT_OUT
         self.faults.append(fault)
+
+    def _lose(self, lost: Unread) -> None:
+        self.unbuilt += [lost.part] if lost.part is not None else []
+        self.unread.objects.append(lost)
+
+    def add_template(self, document: Document | None, finding: Diagnostic) -> None:
+        """Take in a text that has to be rendered first, of which at most the head could be read."""
+        if document is None:
+            self._lose(lost_text(finding))
+        else:
+            self._add_unfilled(Fault.of_head(document, self.settings), [finding], Reporter())
 
     def add_policy(self, policy: Policy, document: Document | None) -> None:
         """Take in a policy, and the document that it was read from."""
@@ -176,9 +188,8 @@ class Manifests:
 
             settle_secrets(self)
         if whole and any(dialects.is_examined(policy) for policy in self.policies):
-            examination, findings = PolicyExamination(self.settings).after(
-                self.policies, (), (), World.of(self.objects)
-            )
+            world = World.of(self.objects)
+            examination, findings = PolicyExamination(self.settings).after(self.policies, (), (), world)
             self.unfounded = examination.unfounded
             for policy, finding in findings.found:
                 self.reporter.diagnostics.append(finding)
@@ -267,11 +278,6 @@ class Manifests:
         return [d for d in reporter if d.span is None or (d.span.file, d.span.line, d.span.column) not in reported]
 
 
-def ref_of_id(name: ObjectId) -> PolicyRef:
-    """Return the name of an object that exists."""
-    return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
-
-
 def _declared(document: Document, settings: Settings, reporter: Reporter) -> WorldObject | None:
     if document.data is None:
         return dialects.read_object(document, settings, reporter)
@@ -356,11 +362,13 @@ def sort_reading(reading: ReadResult, settings: Settings, *, whole: bool = True)
     manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=whole)
     manifests.unused += reading.unused
     manifests.excluded, manifests.skipped = reading.excluded, sum(reading.skipped.values())
-    manifests.refused, manifests.torn = reading.refused, reading.torn
+    manifests.refused, manifests.torn, manifests.custom = reading.refused, reading.torn, reading.custom
     manifests.unbuilt += reading.unbuilt
     manifests.unread.objects += map(lost_part, reading.unbuilt)
     manifests.unread.objects += undeployed_policies(reading.undeployed, settings)
     manifests.reporter.diagnostics += diagnose_undeployed(reading.undeployed)
+    for document, finding in reading.templates:
+        manifests.add_template(document, finding)
     return manifests
 
 
@@ -384,7 +392,7 @@ def sort_documents(
         except Exception as failure:
             failure.add_note(f"while reading {document.span.location}: {document.kind} {document.name}")
             raise
-    for document, error in twice:
+    for document, error in deciding(twice, manifests.objects, manifests.policies, reporter):
         if not (dialects.is_policy(document) or may_install(document.api_version, document.kind)):
             manifests.faults.append(Fault(document, FaultReason.TWICE, [error], settings))
         else:

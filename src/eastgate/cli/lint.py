@@ -5,31 +5,37 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import click
 
-from eastgate.authority.authority import Authority
-from eastgate.authority.config import LintIgnore
-from eastgate.authority.leaving_out import leave_out
-from eastgate.authority.reading import Manifests
 from eastgate.basics.diagnostics import Severity, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
-from eastgate.cli.environments import EnvironmentSources, Notes, Task, combine, each_environment, listed, record_all
-from eastgate.cli.options import Sources, cluster_options, ignores_from, left_out, more_files, source_options
-from eastgate.cli.output import FROM_WHAT_WAS_READ, PARTIAL, UNDECIDED, colored, emit, emit_json, output_option, say
+from eastgate.cli.environments import combine
+from eastgate.cli.linting import Codes, EnvironmentFindings, find_all, list_lost
+from eastgate.cli.options import Sources, cluster_options, left_out, more_files, source_options
+from eastgate.cli.output import (
+    ALLOWED,
+    DENIED,
+    FROM_WHAT_WAS_READ,
+    PARTIAL,
+    UNDECIDED,
+    colored,
+    emit,
+    emit_json,
+    output_option,
+    say,
+)
 from eastgate.cli.unconsidered import note
-from eastgate.cluster.unread import Unread, list_left_out
 from eastgate.cluster.unread.codes import UNREAD_POLICY
 from eastgate.cluster.unread.left_out import MOST_LISTED
 from eastgate.dialects.linting import enumerated
+from eastgate.reading.manifests.codes import LEADS_OUT
 from eastgate.reading.repository import LeftOut
 from eastgate.reports.lint import Finding
-from eastgate.reports.lint import lint as find
 from eastgate.reports.lint.report import (
     Baseline,
     BaselineComparison,
@@ -53,19 +59,11 @@ _THRESHOLDS = {
 }
 _MOST_NAMED = 12  # environments
 _EXIT = (
-    "Exits with 0 if there is no finding of the severity of --fail-on or worse, 1 if there is, "
-    "2 if manifests have errors, or policies of kinds that are not read; findings about the rest are shown all the "
-    "same. 3 if there is none, and a part could not be read."
+    "Exits with 0 if there is no finding of the severity of --fail-on or worse, 1 if there is, an error in a manifest "
+    "too. 3 if there is none, and a part, or a kind of policies, could not be read. 2 if nothing could be read."
 )
-# Findings that something is not there: it may be in a part that could not be read
-_ABSENCES = frozenset(
-    f"EG{number}"
-    for number in (
-        *(6001, 6002, 6003, 6004, 6005, 6007, 6060, 6091, 6116, 6124),
-        *(6135, 6136, 6140, 6218, 6301, 6302, 6307, 6315),
-    )
-)
-_CLOSED = frozenset({"EG6040", "EG6041", "EG6046"})
+# Findings that something is not read, and not that something is wrong
+_UNREAD = frozenset({LEADS_OUT, UNREAD_POLICY})
 
 
 @click.command(epilog=_EXIT)
@@ -115,7 +113,7 @@ def lint(
     _ = sources.required_paths
     chosen, dropped = _prefixes(select, "--select"), _prefixes(ignore, "--ignore")
     accepted = _read_baseline(baseline) if baseline is not None else None
-    found = _find_all(sources, _Codes(chosen, dropped))
+    found = find_all(sources, Codes(chosen, dropped))
     merged = merge_findings({name: each.findings for name, each in found.items()})
     if write_baseline is not None and not any(each.has_errors for each in found.values()):
         _write_baseline(write_baseline, merged)
@@ -124,129 +122,26 @@ def lint(
     excluded = sum(each.excluded for each in found.values())
     names = tuple(found) if len(found) > 1 else ()
     unbuilt = list(dict.fromkeys(part for each in found.values() for part in each.unbuilt))
-    beside = _left_out_lines(found, None if sources.verbose else MOST_LISTED)
+    beside = list_lost(found, None if sources.verbose else MOST_LISTED)
     shown = _Shown(merged, excluded, comparison, baseline, names, sources.verbose, unbuilt, beside)
     if output == "json" and len(found) > 1:
         emit_json({"environments": {name: shown.within(name, each).to_json() for name, each in found.items()}})
     else:
         _emit(shown, output)
-    statuses = [_status(shown.within(name, each), each, fail_on) for name, each in found.items()]
-    sys.exit(combine(statuses, decisive=1))
+    statuses = {_status(shown.within(name, each), each, fail_on) for name, each in found.items()}
+    if statuses != {UNDECIDED}:
+        statuses = {PARTIAL if status == UNDECIDED else status for status in statuses}
+    sys.exit(combine(statuses, decisive=DENIED))
 
 
-def _status(shown: _Shown, found: _Found, fail_on: str) -> int:
+def _status(shown: _Shown, found: EnvironmentFindings, fail_on: str) -> int:
     """Return the exit status that the findings in one environment ask for."""
-    if found.has_errors or any(finding.code is UNREAD_POLICY for finding in shown.findings):
+    if found.is_unanswered:
         return UNDECIDED
-    if any(finding.severity in _THRESHOLDS[fail_on] for finding in shown.new):
-        return 1
-    return PARTIAL if any(part.can_decide for part in found.unbuilt) else 0
-
-
-# Finding
-
-
-@dataclass(frozen=True, slots=True)
-class _Codes:
-    """The beginnings of the codes that are wanted, and of those that are not."""
-
-    chosen: tuple[str, ...]
-    dropped: tuple[str, ...]
-
-    def fit(self, finding: Finding) -> bool:
-        """Return whether a finding is shown. What is not read always is."""
-        number = finding.code.id
-        is_wanted = number.startswith(self.chosen or ("",)) and not number.startswith(self.dropped)
-        return is_wanted or finding.code is UNREAD_POLICY
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The findings in one environment. `has_errors`: some of its manifests cannot be read.
-
-    `unbuilt` are its parts that are left out, and `beside` those of them of which no finding tells.
-    """
-
-    findings: list[Finding]
-    excluded: int = 0
-    has_errors: bool = False
-    unbuilt: Sequence[LeftOut] = ()
-    beside: Sequence[Unread] = ()
-
-
-def _find_all(sources: Sources, codes: _Codes) -> dict[str, _Found]:
-    """Return the findings of each environment by its name."""
-    each = each_environment(sources)
-    if len(each) == 1:
-        return {"": _find(each[0].settled, codes)}
-    found: dict[str, _Found] = {}
-
-    def find_in(one: EnvironmentSources) -> None:
-        found[one.name or ""] = _find(one.sources, codes)
-
-    answers = record_all([Task(one.name or "", partial(find_in, one)) for one in each])
-    Notes.of(answers).write()
-    for name, answer in answers.items():
-        told = [*each[0].told, *answer.failures]
-        known = found.get(name, _Found([], has_errors=True))
-        found[name] = replace(known, findings=[*known.findings, *map(Finding.of, told)])
-    return {name: found[name] for name in answers}
-
-
-def _find(sources: Sources, codes: _Codes) -> _Found:
-    settings = sources.settings()
-    ignores = ignores_from(sources.config)
-    manifests = sources.manifests(settings)
-    if sources.verbose:
-        say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
-    errors = [Finding.of(error) for error in manifests.reporter.errors]
-    findings = find_in(manifests, sources, ignores)
-    shown = sorted([*errors, *filter(codes.fit, findings)], key=lambda finding: finding.sort_key)
-    beside = [unread for unread in manifests.unread.objects if unread.part is not None and not unread.hosts]
-    return _Found(shown, manifests.excluded, bool(errors), manifests.unbuilt, beside)
-
-
-def find_in(manifests: Manifests, sources: Sources, ignores: Sequence[LintIgnore]) -> list[Finding]:
-    """Return the findings about what could be read, other than its errors; none where nothing could be.
-
-    What a part that is left out may declare is not said to be missing, and what a policy with errors closes is not said
-    to be out of reach.
-    """
-    leave_out(manifests)
-    if manifests.stopping(strict=False):
-        return []
-    authority = Authority(manifests, strict=False, unread=sources.unread)
-    known = {finding.sort_key for finding in map(Finding.of, manifests.reporter.errors)}
-    incomplete = any(part.can_decide for part in manifests.unbuilt)
-    return [
-        finding
-        for finding in find(authority, manifests, sources.arguments(), ignores)
-        if finding.sort_key not in known
-        and not (incomplete and finding.code.id in _ABSENCES)
-        and not (finding.code.id in _CLOSED and _is_about_rejected(finding, authority))
-    ]
-
-
-def _is_about_rejected(finding: Finding, authority: Authority) -> bool:
-    """Return whether a finding is about workloads that a policy with errors closes."""
-    return bool(authority.rejected_at(name for name in finding.subjects if name in authority.world.workloads))
-
-
-def _left_out_lines(found: Mapping[str, _Found], most: int | None) -> list[str]:
-    """List the parts that could not be read, each once, with the environments that lack it if not all do."""
-    if len(found) == 1:
-        return [line for each in found.values() for line in list_left_out(each.beside, most)]
-    lines: dict[str, list[str]] = {}
-    for name, each in found.items():
-        for line in list_left_out(each.beside, None):
-            lines.setdefault(line, []).append(name)
-    shown = list(lines.items())[:most]
-    rest = {name for names in list(lines.values())[len(shown) :] for name in names}
-    more = f"left out: {len(lines) - len(shown)} more: eastgate get environments, or -v"
-    return [
-        *(line if len(names) == len(found) else f"{listed(names, len(found))}: {line}" for line, names in shown),
-        *([f"{listed([name for name in found if name in rest], len(found))}: {more}"] if rest else []),
-    ]
+    if any(finding.severity in _THRESHOLDS[fail_on] and finding.code not in _UNREAD for finding in shown.new):
+        return DENIED
+    is_unread = found.has_errors or any(finding.code is UNREAD_POLICY for finding in shown.findings)
+    return PARTIAL if is_unread or any(part.can_decide for part in found.unbuilt) else ALLOWED
 
 
 # Baselines
@@ -322,7 +217,7 @@ class _Shown:
     def new(self) -> Sequence[Finding]:
         return self.findings if self.comparison is None else self.comparison.new
 
-    def within(self, name: str, found: _Found) -> _Shown:
+    def within(self, name: str, found: EnvironmentFindings) -> _Shown:
         """Return what is shown of one environment."""
         compared = self.comparison
         return replace(
@@ -358,7 +253,7 @@ def _emit(shown: _Shown, output: str) -> None:
         case _:
             groups = singly(shown.new) if shown.each else group_findings(shown.new)
             for group in groups:
-                say(group.first.render(also=group.also, where=group.where, color=colored()) + "\n")
+                say(group.shown.render(also=group.also, where=group.where, color=colored()) + "\n")
             note(shown.beside)
             read = f" {FROM_WHAT_WAS_READ}" if shown.unbuilt else ""
             say(counted(groups) + read + _linted(shown) + _known(shown) + left_out(shown.excluded))

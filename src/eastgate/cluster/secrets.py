@@ -10,6 +10,7 @@ from typing import Any
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import regex
 from eastgate.cluster import codes
 from eastgate.cluster.fields import Data, mapping
 from eastgate.cluster.objects import Namespaced, ObjectId
@@ -49,7 +50,11 @@ def _secret_problems(root: Data) -> Iterator[Problem]:
 
 def _is_unknown(value: object) -> bool:
     """Return whether a value that is not base64 has yet to be decrypted or filled in."""
-    return isinstance(value, str) and (_is_open(value) or placeholder_in_wrong(value) is not None)
+    if isinstance(value, list) and len(value) == 1:  # [GOOGLE_CREDENTIALS]
+        value = value[0]
+    if not isinstance(value, str):
+        return False
+    return _is_open(value) or placeholder_in_wrong(value) is not None or _STANDS_FOR.fullmatch(value) is not None
 
 
 def _is_open(value: str) -> bool:
@@ -58,6 +63,7 @@ def _is_open(value: str) -> bool:
 
 
 _ENCRYPTED = "ENC["
+_STANDS_FOR = regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\.{3}.*|.*\.{3}")  # no value of base64, but the name of one
 _BASE64 = "write it in base64, or write it as it is under stringData"
 
 

@@ -211,7 +211,8 @@ class Dialect(Generic[P]):
     - `notices` yields warnings about policies that are not in force: on the workloads of the given keys, or on all.
     - `widen` returns what a policy with errors may be about, where that is more than its namespace or its targets.
     - `port_names` are the names by which a policy means ports of the workloads that it is about, or that these call.
-    - `surroundings` are the objects of others that its layers depend on. By `deciding_annotations` its policies say
+    - `surroundings` are the objects of others that its layers depend on, and `reads_secrets` says whether its policies
+      compare credentials with Secrets. By `deciding_annotations` its policies say
       whether and how they decide. `hosts` is the kind whose policies are found by the host of a
       request.
     - `read_log` returns the decision in a line of the log of this API's own proxies, or None where it is no line of
@@ -246,6 +247,7 @@ class Dialect(Generic[P]):
     surroundings: Surroundings = Surroundings()
     deciding_annotations: frozenset[str] = frozenset()
     hosts: HostKind | None = None
+    reads_secrets: bool = False
     enforce: Callable[[P], P] = enforced
     enforce_stance: Callable[[Hashable], Hashable] = lambda stance: stance
 

@@ -134,6 +134,13 @@ class Selector:
         return rest.matches(labels)
 
     @property
+    def only_excludes(self) -> bool:
+        """Return whether it selects what has some labels not, and demands none."""
+        negative = (Operator.NOT_IN, Operator.DOES_NOT_EXIST)
+        terms = [requirement.operator in negative for requirement in self.expressions]
+        return not self.match_labels and bool(terms) and all(terms)
+
+    @property
     def keys(self) -> set[str]:
         """Return the keys of the labels that it looks at."""
         return {key for key, _ in self.match_labels} | {requirement.key for requirement in self.expressions}

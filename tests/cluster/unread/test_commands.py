@@ -134,13 +134,13 @@ def test_get_lists_whatever_else_is_there(run: Run) -> None:
 
 def test_lint_is_a_gate_for_policies_like_those_that_are_read(run: Run) -> None:
     result = run(KNATIVE, "lint")
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert "error[EG1310]: eventing.knative.dev EventPolicy is not read" in result.stdout
-    assert run(KNATIVE, "lint", "--ignore", "EG1310", "--fail-on", "never").exit_code == 2
+    assert run(KNATIVE, "lint", "--ignore", "EG1310", "--fail-on", "never").exit_code == 3
     assert run(KNATIVE, "lint", "--unread", "warn").exit_code == 0
     assert run(SELECTING, "lint").exit_code == 0
     assert "info[EG1311]: k8s.cni.cncf.io MultiNetworkPolicy is not read" in run(SELECTING, "lint").stdout
-    assert run(SELECTING, "lint", "--unread", "error").exit_code == 2
+    assert run(SELECTING, "lint", "--unread", "error").exit_code == 3
     assert "EG131" not in run(SELECTING, "lint", "--unread", "ignore").stdout
 
 

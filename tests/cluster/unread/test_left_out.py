@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,11 @@ PARTS = {
         "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: {password: <your-password>}\n",
         *(0, 0, 0),
     ),
+    "a Secret with what stands for its values": (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\n"
+        "data: {token: API_TOKEN, account: [SERVICE_ACCOUNT], certificate: ...base64 of it...}\n",
+        *(0, 0, 0),
+    ),
     "a Secret with invalid data": (
         "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: pay}\ndata: {password: a}\n",
         *(0, 0, 0),  # no policy reads it
@@ -157,14 +163,27 @@ def test_json_says_that_it_is_incomplete_and_what_is_left_out(run: Run) -> None:
     assert (part["what"], part["where"], part["canDecide"]) == ("a document", "more.yaml:3", True)
 
 
-def test_what_is_left_out_is_told_in_five_lines(run: Run) -> None:
-    pods = "".join(
-        f"---\napiVersion: v1\nkind: Pod\nmetadata: {{name: x{number}, namespace: shop, labels: {{a: 1}}}}\n"
-        for number in range(8)
+def _bad_pods(labels: Iterable[str]) -> str:
+    return "".join(
+        f"---\napiVersion: v1\nkind: Pod\nmetadata: {{name: x{number}, namespace: shop, labels: {{{label}}}}}\n"
+        for number, label in enumerate(labels)
     )
+
+
+def test_what_is_left_out_for_eight_reasons_is_told_in_five_lines(run: Run) -> None:
+    pods = _bad_pods(f"{letter}: 1" for letter in "abcdefgh")
     result = run(pods, "check", *WEB_TO_CART)
     assert result.stdout.count("left out: Pod shop/x") == 5
     assert "left out: 3 more: eastgate get environments, or -v" in result.stdout
+    assert run(pods, "check", *WEB_TO_CART, "-v").stderr.count("left out: Pod shop/x") == 8
+
+
+def test_what_is_left_out_for_one_reason_is_one_line(run: Run) -> None:
+    pods = _bad_pods("a: 1" for _ in range(8))
+    (line,) = (line for line in run(pods, "check", *WEB_TO_CART).stdout.splitlines() if line.startswith("left out: "))
+    assert line.count("Pod shop/x") == 3
+    assert " and 5 more: `a` in `metadata.labels` is a number, not a string" in line
+    assert line.endswith("(they may be about anything in shop)")
     assert run(pods, "check", *WEB_TO_CART, "-v").stderr.count("left out: Pod shop/x") == 8
 
 
@@ -191,7 +210,7 @@ def test_lint_shows_what_it_finds_beside_the_errors(run: Run) -> None:
     unused = policy("  podSelector: {}\n  ingress: [{from: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.0.0.0/8]}}]}]\n")
     allow_all = policy("  podSelector: {}\n  ingress: [{}]\n", "shop").replace("name: x", "name: all")
     result = run(f"{allow_all}---\n{unused}", "lint")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "EG6303" in result.output
     assert "error[" in result.output
 

@@ -87,7 +87,7 @@ def test_a_namespace_may_be_written_or_be_that_of_the_option(run: Run) -> None:
 
 def test_lint_says_so(run: Run) -> None:
     done = run(ELSEWHERE + TWICE, "lint")
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "is written twice" in done.output
 
 

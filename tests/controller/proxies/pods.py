@@ -9,7 +9,8 @@ from typing import Any
 
 from eastgate.authority.authority import Authority, Touched
 from eastgate.authority.changes import Changes
-from eastgate.authority.reading import read_plain, ref_of_id
+from eastgate.authority.faults import ref_of_id
+from eastgate.authority.reading import read_plain
 from eastgate.settings import Settings
 
 Plain = dict[str, Any]

@@ -72,7 +72,6 @@ STOPPING: dict[str, tuple[str | bytes, str]] = {
     "list.yaml": (f"- {POLICY}".replace("\n", "\n  "), "EG1030"),
     "broken.yaml": (POLICY + "spec: [\n", "EG1009"),
     "broken.json": ('{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}', "EG1009"),
-    "template.yaml": (POLICY + "spec: {{ .Values.spec }}\n", "EG1010"),
     "escaped.yaml": ('"\\x6bind": Pod\n"\\x61piVersion": [\n', "EG1009"),
     "twice.yaml": (POD + "spec: {serviceAccountName: a, serviceAccountName: b}\n", "EG1015"),
     "joined.yaml": ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n" + POD, "EG1048"),
@@ -108,6 +107,48 @@ def test_what_may_be_a_policy_or_decides_what_exists_stops(name: str, tmp_path: 
     folder = folder_of(tmp_path, {name: content, "good.yaml": POD.replace("name: a", "name: other")})
     manifests = read_manifests([folder])
     assert code in [one.code.id for one in manifests.reporter.errors]
+
+
+TEMPLATES = {
+    "policy.yaml": ("spec: {{ .Values.spec }}\n", True),
+    "range.yaml": ("spec:\n  rules:\n  {{- range .Values.rules }}\n  - {{ . }}\n  {{- end }}\n", True),
+    "jinja.yaml": ("spec:\n{% if open %}\n  rules: []\n{% endif %}\n", True),
+    "sed.yaml": ("spec: @SPEC@\n", True),
+    "braces.yaml": ("spec: {PREFIX}.1\n", True),
+    "head.yaml": ("  namespace: {{ .Values.namespace }}\nspec: {}\n", False),
+}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_template_text_is_a_placeholder_and_a_policy_with_it_closes_its_namespace(name: str, tmp_path: Path) -> None:
+    text, has_head = TEMPLATES[name]
+    head = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata:\n  name: p\n"
+    folder = folder_of(tmp_path, {name: head + text, "pod.yaml": POD})
+    manifests = read_manifests([folder])
+    assert codes_in(folder) == ["EG1052"]
+    assert [part.what for part in manifests.unbuilt] == ["NetworkPolicy p" if has_head else "a document"]
+    assert all(part.can_decide for part in manifests.unbuilt)
+    assert [str(fault.policy.targets[0]) for fault in manifests.closing] == (["pods {} in default"] * has_head)
+    assert manifests.stopping(strict=True)
+
+
+def test_a_template_that_is_named_is_an_error(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, {"a.yaml": POLICY + "spec: {{ .Values.spec }}\n"})
+    assert codes_in(folder / "a.yaml") == ["EG1010"]
+
+
+def test_a_template_of_a_kind_that_decides_nothing_is_passed_over(tmp_path: Path) -> None:
+    limits = "apiVersion: v1\nkind: LimitRange\nmetadata:\n  name: x\nspec: {{ .Values.limits }}\n"
+    folder = folder_of(tmp_path, {"a.yaml": limits, "pod.yaml": POD})
+    assert (codes_in(folder), read_manifests([folder]).unbuilt) == ([], [])
+
+
+def test_a_kustomization_with_template_text_is_none(tmp_path: Path) -> None:
+    kustomization = "namespace: {{ .namespace }}\nresources: [web.yaml]\n"
+    broken = {"app/kustomization.yaml": kustomization, "app/web.yaml": "kind: {{ .kind }}\n"}
+    folder = folder_of(tmp_path, {**broken, "app/more/policy.yaml": POLICY, "pod.yaml": POD})
+    assert codes_in(folder) == ["EG1052"]
+    assert [one.name for one in read_manifests([folder]).objects] == ["a"]
 
 
 def test_what_is_left_aside_unread_is_told_where_and_why(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 from eastgate.reading.manifests import Plain
@@ -149,6 +150,32 @@ def test_a_chart_of_the_repository_is_taken_in(helm: str, here: Path) -> None:
     assert (names(reading), left_out(reading)) == (["default/far", "default/my-own", "default/near"], [])
     where = {document.name: str(document.span) for document in reading.documents}
     assert where["near"] == "lib/near/templates/policy.yaml:1:1"
+
+
+def test_a_chart_of_the_repository_with_the_name_and_a_fitting_version_is_taken_in(helm: str, here: Path) -> None:
+    old = {"Chart.yaml": "apiVersion: v2\nname: near\nversion: 0.9.0\n", "templates/policy.yaml": "{{ fail `old` }}"}
+    write(here, {**FILES, **_below("lib/near", _chart("near")), **_below("old/near", old), **_below("lib/far", old)})
+    remote = "repository: 'https://example.com'"
+    chart = "".join(f"- {{name: {name}, version: '{version}', {remote}}}\n" for name, version in FAR)
+    write(here, {"web/Chart.yaml": f"{CHART}dependencies:\n{chart}"})
+    given = environment(ChartRender("web", "my"), helm=helm)
+    reading = read_environment(replace(given, charts=("web", "lib/near", "old/near", "lib/far")))
+    assert names(reading) == ["default/my-own", "default/near"]
+    assert [what for what, _, _ in left_out(reading)] == [f"chart `{name}` of https://example.com" for name in MISSING]
+    assert {str(document.span) for document in reading.documents} >= {"lib/near/templates/policy.yaml:1:1"}
+
+
+FAR = (("near", "~1.0"), ("far", "*"), ("web", "1.0.0"))
+MISSING = ("far", "web")  # the chart in `lib/far` has another name, and no chart is in itself
+
+
+def test_charts_that_need_each_other_have_an_end(helm: str, here: Path) -> None:
+    other = FILES["web/Chart.yaml"].replace("web", "other")
+    needs = "dependencies: [{{name: {}, version: ^1.0.0, repository: 'https://example.com'}}]\n"
+    write(here, {**FILES, **_below("other", _chart("other"))})
+    write(here, {"web/Chart.yaml": CHART + needs.format("other"), "other/Chart.yaml": other + needs.format("web")})
+    reading = read_environment(replace(environment(ChartRender("web", "my"), helm=helm), charts=("other", "web")))
+    assert "default/other" in names(reading)
 
 
 def test_a_chart_that_would_be_fetched_is_left_out_unless_it_is_off(helm: str, here: Path) -> None:

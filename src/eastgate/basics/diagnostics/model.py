@@ -41,12 +41,18 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding about one place. Of a place in a Secret it repeats nothing."""
+    """One finding about one place. Of a place in a Secret it repeats nothing.
+
+    `about` is the file or the object that it is about, if neither the code nor the place says so. Those of one code
+    with the same `cause` are one to a reader: the file that others contradict, say.
+    """
 
     code: Code
     message: str
     span: Span | None = None
     help: str | None = None
+    about: str | None = None
+    cause: str | None = None
 
     def __repr__(self) -> str:
         return brief(self, f"{self.code.id} {self.message}")

@@ -19,7 +19,10 @@ from eastgate.cluster.unread.answers import (
 )
 from eastgate.cluster.unread.kinds import KINDS, is_unread_name, resembling, unread_kind
 from eastgate.cluster.unread.left_out import (
+    describe_group,
     diagnose_left_out,
+    group_left_out,
+    left_out_more,
     list_left_out,
     lost_object,
     lost_part,
@@ -56,12 +59,15 @@ __all__ = [
     "UnreadObjects",
     "UnreadTargets",
     "could_change",
+    "describe_group",
     "describe_unconsidered",
     "describe_unread",
     "diagnose_left_out",
     "diagnose_unread",
+    "group_left_out",
     "is_policy_like",
     "is_unread_name",
+    "left_out_more",
     "list_left_out",
     "list_unconsidered",
     "locate_targets",

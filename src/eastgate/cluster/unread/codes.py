@@ -6,7 +6,7 @@ UNREAD_POLICY = Code(
     "EG1310",
     "policy of a kind that is not read",
     "The object decides who may talk to whom, and its kind is not read. Answers that it could change say so, and end "
-    "with exit status 3, or 2 where nobody can tell what it is about; `lint` ends with 2. `--unread` says what becomes "
+    "with exit status 3, or 2 where nobody can tell what it is about; `lint` ends with 3. `--unread` says what becomes "
     "of them.",
 )
 UNREAD_BESIDE = Code(

@@ -6,7 +6,7 @@ that is not read it is somebody's mistake or a missing tool, so that `--unread i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from eastgate.basics.diagnostics import Diagnostic
@@ -29,7 +29,7 @@ from eastgate.reading.manifests.rendered import LostPart
 from eastgate.reading.repository import LeftOut
 
 MOST_LISTED = 5
-_MOST_HOMES = 3  # that one line names
+_MOST_HOMES = 3  # and parts, that one line names
 PART = UnreadKind("", "part", UnreadEffect.CHANGE, EnforcementPlane.MESH, TargetField.CLUSTER)
 PART_AT_GATEWAYS = UnreadKind("", "part", UnreadEffect.CHANGE, EnforcementPlane.GATEWAY, TargetField.TARGET_REFS)
 IDLE_PART = UnreadKind("", "part", UnreadEffect.NONE, EnforcementPlane.MESH, TargetField.CLUSTER)
@@ -84,24 +84,51 @@ def _lost(matches: Iterable[UnreadMatch | Unread]) -> list[Unread]:
 
 
 def list_left_out(objects: Iterable[UnreadMatch | Unread], most: int | None = MOST_LISTED) -> Iterator[str]:
-    """List the parts among some objects in a few lines, for people: why each is left out, and what it may be about."""
-    lost = _lost(objects)
-    for unread in lost[:most]:
-        about = _about(unread)
-        if unread.hosts:
-            yield f"not known: {unread.part}"
-            continue
-        yield f"left out: {unread.part}" + (f" (it may be about {about})" if about else "")
-    if most is not None and len(lost) > most:
-        yield f"left out: {len(lost) - most} more: eastgate get environments, or -v"
+    """List the parts among some objects, for people: why they are left out, and what they may be about.
+
+    Parts with one reason are one line, of which the first `most` are listed. Without `most` each is a line.
+    """
+    groups = group_left_out(objects, singly=most is None)
+    for group in groups[:most]:
+        yield describe_group(group)
+    if more := sum(map(len, groups[most:])) if most is not None else 0:
+        yield left_out_more(more)
 
 
-def _about(unread: Unread) -> str:
-    """Say what a part may be about; nothing where it decides nothing."""
-    if unread.kind.effect is UnreadEffect.NONE:
-        return ""
+def left_out_more(count: int) -> str:
+    """Say how many parts are not listed, and what lists them."""
+    return f"left out: {count} more: eastgate get environments, or -v"
+
+
+def group_left_out(objects: Iterable[UnreadMatch | Unread], *, singly: bool = False) -> list[list[Unread]]:
+    """Group the parts among some objects by their reasons, or leave each by itself."""
+    groups: dict[object, list[Unread]] = {}
+    for unread in _lost(objects):
+        part = unread.part
+        key = part if part is None or singly or unread.hosts else (part.reason or part.why, part.can_decide)
+        groups.setdefault(key, []).append(unread)
+    return list(groups.values())
+
+
+def describe_group(group: Sequence[Unread]) -> str:
+    """Describe parts that are left out for one reason in a line."""
+    parts = [unread.part for unread in group if unread.part is not None]
+    about = _about(group)
+    if len(parts) == 1 and group[0].hosts:
+        return f"not known: {parts[0]}"
+    if len(parts) == 1:
+        return f"left out: {parts[0]}" + (f" (it may be about {about})" if about else "")
+    names = [f"{part.what}{f' ({part.where})' if part.where else ''}" for part in parts]
+    more = f" and {len(names) - _MOST_HOMES} more" if len(names) > _MOST_HOMES else ""
+    reason = parts[0].reason or parts[0].why
+    about = f" (they may be about {about})" if about else ""
+    return f"left out: {', '.join(names[:_MOST_HOMES])}{more}: {reason}{about}"
+
+
+def _about(group: Iterable[Unread]) -> str:
+    """Say what parts may be about; nothing where they decide nothing."""
     homes: dict[str, None] = {}
-    for target in unread.targets.destinations:
+    for target in (target for unread in group for target in _targets(unread)):
         match target:
             case Everything(None) | PodsAcross() | HostNamed() | GatewaysMatching(None):
                 return "anything"
@@ -109,7 +136,12 @@ def _about(unread: Unread) -> str:
                 homes[f"anything in {namespace}"] = None
             case _:
                 homes[str(target)] = None
-    return ", ".join(list(homes)[:_MOST_HOMES])
+    more = f" and {len(homes) - _MOST_HOMES} more" if len(homes) > _MOST_HOMES else ""
+    return ", ".join(list(homes)[:_MOST_HOMES]) + more
+
+
+def _targets(unread: Unread) -> Sequence[Target]:
+    return () if unread.kind.effect is UnreadEffect.NONE else tuple(unread.targets.destinations)
 
 
 def describe_left_out(unconsidered: Unconsidered) -> Iterator[str]:

@@ -7,14 +7,16 @@ from typing import Protocol, TypeAlias
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
-from eastgate.cluster import Workload, World
+from eastgate.cluster import Everything, PodsAcross, PodsMatching, Target, Workload, World
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.question import Question
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linting import codes
 from eastgate.dialects.linting.findings import Finding
-from eastgate.dialects.linting.locating import list_some
+from eastgate.dialects.linting.locating import list_some, nearest_name
 from eastgate.ir import Attachment, Chain, Layer, PolicyRef, Predicate, Request, Rule
+from eastgate.ir.labels import Selector
+from eastgate.reading.manifests.custom import CustomResources
 from eastgate.settings import Settings
 
 
@@ -66,6 +68,11 @@ class Workloads(Protocol):
     @property
     def world(self) -> World:
         """Return the world that was read."""
+        ...
+
+    @property
+    def custom(self) -> CustomResources:
+        """Return the custom resources of kinds that are not read."""
         ...
 
     @property
@@ -179,8 +186,9 @@ def unexposed_ports(
     numbers = {port.number for port in declared}
     names = {port.name for port in declared if port.name}
     exposed = {*numbers, *names, *(port for workload in selected for port in also(workload))}
+    may_be_made = any(_has_made_pods(target, workloads) for target in policy.targets)
     for port, find_span in ports:
-        if port not in exposed:
+        if port not in exposed and not may_be_made:
             message = f"{policy.ref} is about port {port}, which {_name_with_verb(selected)} not expose"
             suggestions = {str(number) for number in numbers}
             help_ = f"write one of {list_some(suggestions | (names if isinstance(port, str) else set()))}"
@@ -188,6 +196,42 @@ def unexposed_ports(
             if mapped is not None:
                 help_ = f"{port} is the port of Service {mapped[0]}; write that of its pods, {mapped[1]}"
             yield Finding(codes.PORT_NOT_EXPOSED, message, find_span(), help_, (str(policy.ref), *keys[:3]))
+
+
+def _has_made_pods(target: Target, workloads: Workloads) -> bool:
+    """Return whether a target may have pods that an operator makes, since it is all pods of a namespace."""
+    making = workloads.custom.making
+    match target:
+        case Everything(namespace):
+            return namespace in making if namespace is not None else bool(making)
+        case PodsMatching(namespace, selector):
+            return selector == Selector.of() and namespace in making
+        case PodsAcross(namespaces, selector):
+            homes = (workloads.world.namespace(name).labels for name in making)
+            return selector == Selector.of() and any(map(namespaces.matches, homes))
+    return False
+
+
+def may_come(pods: Selector, homes: Collection[str], workloads: Workloads) -> bool:
+    """Return whether pods with these labels may be there, although no manifest has them.
+
+    Pods without some label are meant for what may come: a selector of these that selects nothing has no typing error.
+
+    An operator whose custom resources are in the manifests may make pods. It owns the labels of its domain, unless a
+    workload here has one. Any pod of a namespace may be one of its own if it is told there which pods to make, and the
+    label does not look misspelt.
+    """
+    if pods.only_excludes:
+        return True
+    custom, every = workloads.custom, workloads.world.workloads.values()
+    owned = {key for key in pods.keys if custom.labels(key)}
+    if any(not any(key in workload.labels for workload in every) for key in owned):
+        return True
+    if custom.making.isdisjoint(homes):
+        return False
+    here = [workload.labels for workload in every if workload.namespace in homes]
+    values = ((value, {labels[key] for labels in here if key in labels}) for key, value in pods.equalities)
+    return all(nearest_name(value, known - {value}) is None for value, known in values)
 
 
 def _name_with_verb(selected: list[Workload]) -> str:

@@ -13,8 +13,8 @@ class Finding:
     """One result of lint.
 
     `subjects` are the keys of what it is about: a policy or an object as `Kind/namespace/name`, a workload by its key.
-    `example` is a command line whose answer shows it. Findings of one code with the same `cause` are one to a reader.
-    `environments` are those that have it, where it is not in all of several.
+    `example` is a command line whose answer shows it. `about` and `cause` are those of a diagnostic. `environments` are
+    those that have it, where it is not in all of several.
     """
 
     code: Code
@@ -25,6 +25,7 @@ class Finding:
     example: str | None = None
     cause: str | None = None
     environments: tuple[str, ...] = ()
+    about: str | None = None
 
     def __repr__(self) -> str:
         return brief(self, f"{self.code.id} {self.message}")
@@ -32,7 +33,8 @@ class Finding:
     @classmethod
     def of(cls, diagnostic: Diagnostic, subjects: tuple[str, ...] = ()) -> Finding:
         """Convert a diagnostic of reading into a finding."""
-        return cls(diagnostic.code, diagnostic.message, diagnostic.span, diagnostic.help, subjects)
+        found = diagnostic
+        return cls(found.code, found.message, found.span, found.help, subjects, cause=found.cause, about=found.about)
 
     @property
     def severity(self) -> Severity:

@@ -11,6 +11,7 @@ from eastgate.cluster.objects import NAME_LABEL
 from eastgate.cluster.points import Direction
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.dialects.linting.codes import PORT_NOT_EXPOSED
+from eastgate.dialects.linting.context import may_come
 from eastgate.dialects.linting.locating import nearest_name
 from eastgate.dialects.linting.system import (
     intended_label,
@@ -78,11 +79,11 @@ def check_peers(context: Context) -> Iterator[Finding]:
         for peer in rule.peers or ():
             selectors = selectors_of(peer, direction)
             if selectors is not None and pods.pods and peer not in split:
-                yield from _empty_peer(policy, peer, *selectors, pods)
+                yield from _empty_peer(policy, peer, *selectors, pods, context)
 
 
 def _empty_peer(
-    policy: NetworkPolicy, peer: Peer, namespaces: Selector, labels: Selector, pods: SelectedPods
+    policy: NetworkPolicy, peer: Peer, namespaces: Selector, labels: Selector, pods: SelectedPods, context: Context
 ) -> Iterator[Finding]:
     world = pods.world
     homes = [name for name in world.namespaces_in_use() if namespaces.matches(world.namespace(name).labels)]
@@ -110,7 +111,7 @@ def _empty_peer(
             message = f"{policy.ref} is not about {enumerated(on_host)}, in the network of the node"
             help_ = "select the addresses of the nodes by ipBlock"
             yield Finding(codes.HOST_NETWORK, message, peer.span, help_, (str(policy.ref), *on_host[:3]))
-        elif not is_elsewhere:
+        elif not is_elsewhere and not may_come(labels, homes, context):
             yield _no_peer(policy, peer, labels, homes, pods)
 
 

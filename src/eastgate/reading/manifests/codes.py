@@ -54,7 +54,8 @@ UNCLOSED = Code(
 TEMPLATE = Code(
     "EG1010",
     "template text instead of YAML",
-    "The text has `{{ }}` in it, as Helm charts and other templates do. Only rendered manifests can be read.",
+    "The text has `{{ }}` in it, as Helm charts and other templates do. Only rendered manifests can be read. In a "
+    "folder, such a file is left out as one with a placeholder (EG1052).",
 )
 ALIAS_UNDEFINED = Code(
     "EG1011",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import brief, dataclass
+from eastgate.reading.manifests.custom import CustomResources
 from eastgate.reading.manifests.json.nodes import read_json_nodes
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.rendered import RenderedObject
@@ -162,9 +163,13 @@ class ReadResult:
     """Errors in what was asked for, such as a path that does not exist: no answer does without it."""
     torn: list[tuple[Document, Diagnostic]] = field(default_factory=list)
     """Objects of which only the head could be read, and the error behind it. They are not among the documents."""
+    templates: list[tuple[Document | None, Diagnostic]] = field(default_factory=list)
+    """Texts that have to be rendered first, with the object that the head of a text is about if that is certain."""
     unbuilt: list[LeftOut] = field(default_factory=list)
     """The parts that are not read, other than those with an error in `reporter`."""
     undeployed: list[Document] = field(default_factory=list)
     """Objects of folders that no environment there has. They are not among the documents."""
+    custom: CustomResources = field(default_factory=CustomResources)
+    """Custom resources of kinds that are not read."""
     seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)
     """The objects by group, kind, namespace and name."""

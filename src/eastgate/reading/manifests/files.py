@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from eastgate.basics.diagnostics import Reporter
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.codes import LEADS_OUT, NOT_A_FILE, UNREADABLE
@@ -132,7 +132,8 @@ def is_readable(name: str, status: os.stat_result, reporter: Reporter) -> bool:
 def report_way_out(reporter: Reporter, name: str) -> None:
     """Say that a link is not followed."""
     message = f"`{printable(name)}` leads out of what is read, and is not followed"
-    reporter.report(LEADS_OUT, message, help="give what it leads to with -f, or read it all the same with --follow")
+    help_ = "give what it leads to with -f, or read it all the same with --follow"
+    reporter.diagnostics.append(Diagnostic(LEADS_OUT, message, None, help_, f"`{printable(name)}`", cause=LEADS_OUT.id))
 
 
 def report_unreadable(reporter: Reporter, name: str, error: OSError | ValueError) -> None:

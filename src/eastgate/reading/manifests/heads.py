@@ -31,6 +31,8 @@ from eastgate.reading.manifests.node import Node, Plain
 
 _HINT = regex(r"""[ ]*["']?([^\s"'#]+)""")
 _HEADS = regex(r"""\b(apiVersion|kind)["']?\s*:\s*["']?([^\s"'#,{}\[\]]+)""")
+_BLOCK = regex(r"(?m)^metadata:[ \t]*(?:#.*)?\r?\n((?:[ \t]+.*\n|[ \t]*\r?\n|#.*\n)*)")
+_FIELD = regex(r"(?m)^([ ]+)(name|namespace):[ ]*[\"']?([^\s\"'#]+)")
 _HIDING = regex(r"""\\[ux]|\b(?:apiVersion|kind)["']?\s*:\s*[*&!]""")
 _MANIFEST = regex(r"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")
 
@@ -59,6 +61,16 @@ def types_in(chunk: str) -> Iterator[tuple[str, str]]:
     for key, value in _HEADS.findall(chunk):
         values[key][value] = None
     return product(values["apiVersion"], values["kind"])
+
+
+def metadata_in(chunk: str) -> dict[str, str]:
+    """Guess the name and the namespace in a YAML document, without reading it."""
+    block = _BLOCK.search(chunk if chunk.endswith("\n") else f"{chunk}\n")
+    fields: dict[str, tuple[int, str]] = {}
+    for indent, key, value in _FIELD.findall(block[1]) if block is not None else ():
+        if key not in fields or len(indent) < fields[key][0]:
+            fields[key] = (len(indent), value)
+    return {key: value for key, (_, value) in fields.items()}
 
 
 def has_types(chunk: str) -> bool:

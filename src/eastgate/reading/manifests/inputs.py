@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -30,7 +30,13 @@ from eastgate.reading.manifests.files import (
     report_unreadable,
     report_way_out,
 )
-from eastgate.reading.manifests.kustomizations import FILES, Kustomized, is_kustomization, kustomization_in
+from eastgate.reading.manifests.kustomizations import (
+    FILES,
+    Kustomization,
+    Kustomized,
+    is_kustomization,
+    kustomization_in,
+)
 
 if TYPE_CHECKING:
     from eastgate.reading.repository.model import ChartRender, Environment, KustomizeBuild, LeftOut, Undeployed
@@ -280,12 +286,23 @@ class Inputs:
         if IGNORE_FILE in entries:
             exclusion = exclusion.within(folder, self.reporter)
         if not self.raw:
-            self._needs_tools |= _needs_tools(folder, entries, exclusion)
+            kustomization = self._kustomization(folder, entries, exclusion)
+            if kustomization is not None and kustomization.template is not None:
+                self.reporter.diagnostics.append(kustomization.template)
+                return
+            has_chart = _CHART in entries and not exclusion.holds(os.path.join(folder, _CHART), is_folder=False)
+            self._needs_tools |= has_chart or kustomization is not None
         for path, is_folder, file_identity in self._children(folder, entries, exclusion):
             if is_folder:
                 yield from self._walk(path, above | {identity}, exclusion)
             else:
                 yield path, file_identity
+
+    def _kustomization(self, folder: str, entries: list[str], exclusion: Exclusion) -> Kustomization | None:
+        name = is_kustomization(entries)
+        if name is None or exclusion.holds(os.path.join(folder, name), is_folder=False):
+            return None
+        return kustomization_in(folder)
 
     def _children(
         self, folder: str, entries: Iterable[str], exclusion: Exclusion
@@ -319,13 +336,6 @@ class Inputs:
         message = f"`{shown}` is a Helm chart, whose templates are no manifests"
         help_ = f"give the chart, which is rendered: -f {shown}"
         self.reporter.report(HELM_CHART, message, help=help_)
-
-
-def _needs_tools(folder: str, entries: Collection[str], exclusion: Exclusion) -> bool:
-    """Return whether a folder has a kustomization or a chart."""
-    names = (name for name in (is_kustomization(entries), _CHART if _CHART in entries else None) if name is not None)
-    there = [name for name in names if not exclusion.holds(os.path.join(folder, name), is_folder=False)]
-    return _CHART in there or (bool(there) and kustomization_in(folder) is not None)
 
 
 def _environment(path: object) -> Environment | None:

@@ -10,10 +10,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
+from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.roots import read_nodes
+from eastgate.reading.manifests.torn import template_text
 
 FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 GROUP = "kustomize.config.k8s.io"
@@ -63,6 +65,8 @@ class Kustomization:
     """What it takes in whole: files, and folders of other kustomizations."""
     words: list[str] = field(default_factory=list)
     """Everything in it that may be the name of a file."""
+    template: Diagnostic | None = None
+    """The finding that it has to be rendered first. As it is, it builds nothing."""
 
     def names(self) -> Iterator[str]:
         """Yield the paths that it may name."""
@@ -86,14 +90,19 @@ def kustomization_in(folder: str) -> Kustomization | None:
         return None
     if name is None:
         return None
-    nodes = read_nodes(os.path.join(folder, name)).nodes
-    return kustomization_of(folder, name, nodes[0].plain() if nodes else None)
+    read = read_nodes(os.path.join(folder, name))
+    return kustomization_of(folder, name, read.nodes[0].plain() if read.nodes else None, read.reporter)
 
 
-def kustomization_of(folder: str, name: str, value: Plain) -> Kustomization | None:
-    """Return the kustomization of a folder, given its content; None where it is a manifest of some other API."""
+def kustomization_of(folder: str, name: str, value: Plain, findings: Reporter) -> Kustomization | None:
+    """Return the kustomization of a folder, given its content; None where it is a manifest of some other API.
+
+    `findings` are those about a content that cannot be read.
+    """
     if not isinstance(value, dict):
-        return Kustomization(folder, name)  # whoever renders it says what is wrong with it
+        errors = findings.errors
+        template = template_text(errors[0]) if errors else None
+        return Kustomization(folder, name, template=template)  # whoever renders it says what else is wrong with it
     api_version, kind = value.get("apiVersion"), value.get("kind")
     if isinstance(api_version, str) and api_version.partition("/")[0] != GROUP:
         return None

@@ -112,10 +112,15 @@ class Collector:
         """Add an object of which only the head could be read."""
         self._reading.torn.append((document, error))
 
-    def pass_over(self) -> None:
+    def add_template(self, document: Document | None, finding: Diagnostic) -> None:
+        """Add a text that has to be rendered first, with the object that its head is about, if that is certain."""
+        self._reading.templates.append((document, finding))
+
+    def pass_over(self, api_version: str, kind: str, text: str) -> None:
         """Count an object of a kind that is not used."""
         self.roots += 1
         self._reading.unused += 1
+        self._reading.custom.add_text(api_version, kind, text, self.namespace)
 
     def add_plain(self, document: PlainDocument, text: DecodedText, *, is_json: bool) -> None:
         """Add what a fast reader has read. Positions are read only for those who want them, and for findings."""
@@ -259,6 +264,8 @@ class Collector:
         if isinstance(content, dict) and _SOPS in content:
             node, data = _without_sops(node, data)
         document = Document(*head_of, node, data, origin, self.namespace)
+        if data is not None and not self.takes(head_of.api_version, head_of.kind):
+            self._reading.custom.add(document.group, document.kind, data, document.home)
         identity = (document.group, head_of.kind, document.home, head_of.name)
         is_open = data is not None and variable_in(f"{head_of.namespace} {head_of.name}") is not None
         first = document if is_open else self._reading.seen.setdefault(identity, document)
@@ -284,8 +291,10 @@ class Collector:
             help_ = f"the first one is in {first.span.file}; choose what to render with -k"
         message = f"{shown(second.kind)} `{shown(where)}` is written twice"
         message += f", with different {shown(fields)}" if fields else ""
-        self._reading.reporter.report(DUPLICATE_OBJECT, message, name_span, help=help_)
-        self._reading.twice.append((second, self._reading.reporter.diagnostics[-1]))
+        about = f"{shown(second.kind)} {shown(where)}"
+        error = Diagnostic(DUPLICATE_OBJECT, message, name_span, help_, about, cause=first.span.file)
+        self._reading.reporter.diagnostics.append(error)
+        self._reading.twice.append((second, error))
 
 
 def _without_sops(node: Node | None, data: dict[str, Plain] | None) -> tuple[Node | None, dict[str, Plain] | None]:

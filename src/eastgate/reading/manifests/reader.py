@@ -32,7 +32,7 @@ from eastgate.reading.manifests.objects import Collector, Differ, Matters, Posit
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
 from eastgate.reading.manifests.templates import is_template
 from eastgate.reading.manifests.text import DecodedText, decode
-from eastgate.reading.manifests.torn import hides_kind, torn_document
+from eastgate.reading.manifests.torn import hides_kind, template_text, torn_document, torn_template
 from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
 
@@ -214,7 +214,7 @@ def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector,
     if not text.bad and chunk_problem(text, start, end) is None:
         type_ = type_of(chunk) if collector.skims else None
         if type_ is not None and not collector.takes(*type_) and not is_template(*type_):
-            collector.pass_over()
+            collector.pass_over(*type_, chunk)
             return
         if not collector.wants(*hint(chunk)):
             plain = read_plain_yaml(chunk, start)
@@ -229,17 +229,23 @@ def _collect_yaml(text: DecodedText, start: int, end: int, collector: Collector,
 
 
 def _tear(text: DecodedText, start: int, end: int, findings: Reporter, collector: Collector) -> bool:
-    """Add the object that the head of a text is about, whose rest cannot be read; return whether it is of no matter."""
-    torn = torn_document(text, start, end, findings.errors[0], collector.namespace)
-    if torn is None:
-        return False
-    if collector.takes(torn.api_version, torn.kind):
-        collector.add_torn(torn, findings.errors[0])
-        return False
-    if collector.explicit:
-        return False
-    collector.pass_over()
-    return True
+    """Add the object that the head of a text is about, whose rest cannot be read; return whether it is of no matter.
+
+    In a folder, template text is a placeholder, and no error.
+    """
+    error = findings.errors[0]
+    template = None if collector.explicit else template_text(error)
+    find = torn_document if template is None else torn_template
+    torn = find(text, start, end, template or error, collector.namespace)
+    if torn is not None and not collector.takes(torn.api_version, torn.kind) and not collector.explicit:
+        collector.pass_over(torn.api_version, torn.kind, text.source.text[start:end])
+        return True
+    if template is not None and (torn is not None or _may_matter(text.source.text[start:end], collector)):
+        collector.add_template(torn, template)
+        findings.diagnostics[:] = [template]
+    elif torn is not None and collector.takes(torn.api_version, torn.kind):
+        collector.add_torn(torn, error)
+    return False
 
 
 def _add_nodes(

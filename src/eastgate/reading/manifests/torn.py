@@ -1,16 +1,20 @@
 """The head of a YAML document whose rest cannot be read: which object it is, as far as that is certain.
 
 A policy with a syntax error in its rules still closes what it may be about, and an object of a kind that decides
-nothing can be left out without a word.
+nothing can be left out without a word. A text that a tool has yet to render is no error.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from eastgate.basics.diagnostics import Diagnostic, Reporter
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.codes import PLACEHOLDER, TEMPLATE
 from eastgate.reading.manifests.document import Document
+from eastgate.reading.manifests.findings import shown
 from eastgate.reading.manifests.heads import head, hides_types, shallow
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.text import DecodedText
@@ -19,7 +23,34 @@ from eastgate.reading.manifests.yaml.nodes import read_yaml_node
 _HEAD_KEY = regex(r"""(?m)^[ ]*(?:[?-][ ]+)?["']?(?:apiVersion|kind|metadata)["']?[ ]*:""")
 _ENTRIES = regex(r"""(?m)^[ ]*(?:[?-][ ]+)?["']?(?:items|objects)["']?[ ]*:""")  # of lists, and of Templates
 _FIELD = regex(r"([ ]*)[A-Za-z]\w*:(?=\s)")
+_TEMPLATE = regex(r"\{\{.*?(?:\}\}|$)|\{%.*?%\}|<%.*?%>|@[A-Z][A-Z0-9_]*@|%[A-Z][A-Z0-9_]*%|\{[A-Z][A-Z0-9_]*\}")
+_BLOCK = regex(r"(?m)^[ ]*(?:\{\{|\{%|<%)")  # a line that begins with template text
 _UNSEEN = regex(r"""\b(?:apiVersion|kind)["']?[ ]*:[ ]*["']?(?:\{|\$|<|%|\Z|\n)""")
+
+
+def template_text(error: Diagnostic) -> Diagnostic | None:
+    """Return the finding about template text because of which a line is no YAML; None where it is another error."""
+    found = _TEMPLATE.search(error.span.first_line) if error.span is not None else None
+    if found is None or error.span is None:
+        return None
+    line = error.span.line
+    span = Span(error.span.source, line, found.start() + 1, line, found.end() + 1)
+    message = f"template text: `{shown(found.group())}`"
+    help_ = "render it first, or leave the file out: --exclude"
+    return Diagnostic(PLACEHOLDER, message, span, help_, cause=TEMPLATE.id)
+
+
+def torn_template(text: DecodedText, start: int, end: int, template: Diagnostic, namespace: str) -> Document | None:
+    """Return the object in a stretch of YAML with template text, as `torn_document` does.
+
+    The text may be wrong only lines behind a line that is nothing but template text.
+    """
+    found = torn_document(text, start, end, template, namespace)
+    block = _BLOCK.search(text.source.text, start, end) if found is None else None
+    if block is None or template.span is None:
+        return found
+    line, _ = text.position(block.start())
+    return torn_document(text, start, end, replace(template, span=replace(template.span, line=line)), namespace)
 
 
 def hides_kind(source: str) -> bool:

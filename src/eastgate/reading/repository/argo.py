@@ -15,7 +15,7 @@ from eastgate.reading.manifests.node import NoNumberError, Plain, resolve
 from eastgate.reading.repository.applicationsets import OPEN, applications_of
 from eastgate.reading.repository.contents import Contents, contents_of
 from eastgate.reading.repository.declarations import Declaration, entries, mapping, parsed, text_of, texts
-from eastgate.reading.repository.model import ChartRender
+from eastgate.reading.repository.model import CHARTS_NOT_FETCHED, NOT_HERE, ChartRender
 from eastgate.reading.repository.parts import Draft, FolderChanges, inside, leads_out
 from eastgate.reading.repository.releases import with_parameter
 from eastgate.reading.repository.sources import RepositorySource
@@ -106,7 +106,8 @@ class _Application:
         if chart:
             version = source.get("targetRevision")
             shown = f"the chart `{chart}`{f' {version}' if isinstance(version, str | int | float) else ''}"
-            self._leave_out(application, f"{shown} is from a chart repository: charts are not fetched")
+            remote = f"{shown} is from a chart repository: {CHARTS_NOT_FETCHED}"
+            self._leave_out(application, remote, CHARTS_NOT_FETCHED)
         elif why := self._problem(path, url, application):
             self._leave_out(application, why)
         else:
@@ -115,7 +116,7 @@ class _Application:
             if folder is not None:
                 self._folder(application, source, folder, references)
             else:
-                self._leave_out(application, f"the folder `{path}` is not in this repository")
+                self._leave_out(application, f"the folder `{path}` is not in this repository", NOT_HERE)
 
     def _problem(self, path: str, url: str, application: Declaration) -> str | None:
         if "{{" in path or "$ARGOCD" in path or application.data.get(OPEN):
@@ -129,8 +130,8 @@ class _Application:
             return _ELSEWHERE
         return None
 
-    def _leave_out(self, application: Declaration, why: str) -> None:
-        self.draft.leave_out(application.title, application.where, why)
+    def _leave_out(self, application: Declaration, why: str, reason: str = "") -> None:
+        self.draft.leave_out(application.title, application.where, why, reason)
 
     def _folder(
         self, application: Declaration, source: Mapping[str, Plain], folder: Folder, references: set[str]

@@ -42,7 +42,7 @@ class Builds:
         self._pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_AT_ONCE), "build")
         self._results: dict[int, Future[Built]] = {}
         for part, environment in parts:
-            workshop = self._workshop(environment.root, environment.options.helm)
+            workshop = self._workshop(environment)
             self._results[id(part)] = self._pool.submit(_build, part, workshop, environment.options, takes)
 
     def __enter__(self) -> Builds:
@@ -59,16 +59,18 @@ class Builds:
         """Return what a part is when built. It is asked for once."""
         return self._results.pop(id(part)).result()
 
-    def _workshop(self, root: str, helm: str | None) -> Workshop:
+    def _workshop(self, environment: Environment) -> Workshop:
+        root, helm, charts = environment.root, environment.options.helm, environment.charts
         key = root, helm
         if key not in self._workshops:
-            self._workshops[key] = Workshop(bounds_of(root, self._bounds), self._files, helm)
+            self._workshops[key] = Workshop(bounds_of(root, self._bounds), self._files, helm, charts=charts)
         return self._workshops[key]
 
 
 def files_of_environment(environment: Environment, bounds: Bounds) -> list[str]:
     """Return the files and folders that an environment is read from, also those that programs build it of."""
-    workshop = Workshop(bounds_of(environment.root, bounds), FileCache(), programs=False)
+    limits = bounds_of(environment.root, bounds)
+    workshop = Workshop(limits, FileCache(), charts=environment.charts, programs=False)
     found: dict[str, None] = {}
     for part in environment.parts:
         if isinstance(part, Files):

@@ -47,7 +47,7 @@ class Contents:
     folders: set[str] = field(default_factory=set)
     """The real paths of all folders with a kustomization that is built, or is a part of one."""
     broken: list[str] = field(default_factory=list)
-    """Where a declaration stands that cannot be read."""
+    """Where a declaration, or a kustomization, stands that cannot be read."""
     unread: list[str] = field(default_factory=list)
     """Kustomizations whose patches of declarations are not followed, and why."""
 
@@ -71,6 +71,7 @@ def contents_of(tree: Tree, folder: Folder, *, recurse: bool = True) -> Contents
 
 
 def _add_plain(tree: Tree, folder: Folder, contents: Contents, *, recurse: bool) -> None:
+    contents.broken += [folder.template] if folder.template is not None else []
     for file in folder.files:
         contents.declarations += contents.add_file(file)
         contents.plain += [file] if file.may_have_objects else []

@@ -135,7 +135,7 @@ class ManifestFile:
         if self._declarations is None:
             self._declarations = []
             for line, chunk in self.chunks:
-                objects = [data for value in parsed(self.path, chunk) for data in _objects(value)]
+                objects = [data for value in parsed(self.path, chunk) for data in objects_in(value)]
                 self._declarations += [
                     Declaration(self.path, line, data) for data in objects if data.get("kind") in _KINDS
                 ]
@@ -155,7 +155,8 @@ def indexed(declarations: Iterable[Declaration]) -> Index:
     return index
 
 
-def _objects(value: Plain) -> Iterator[dict[str, Plain]]:
+def objects_in(value: Plain) -> Iterator[dict[str, Plain]]:
+    """Yield an object, or those of a list."""
     if isinstance(value, dict):
         items = value.get("items")
         if isinstance(items, list) and text_of(value.get("kind")).endswith("List"):

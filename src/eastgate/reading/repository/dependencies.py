@@ -11,6 +11,7 @@ from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.closure import BuildFiles
 from eastgate.reading.repository.origins import WrittenFile
 from eastgate.reading.repository.running import Built
+from eastgate.reading.repository.versions import VersionKey, satisfies, version_key
 
 VENDORED = "charts"
 
@@ -27,9 +28,12 @@ Values = Sequence[Mapping[str, Plain]]
 class Dependencies:
     """The dependencies of one chart, and of those."""
 
-    def __init__(self, closure: BuildFiles, built: Built) -> None:
+    def __init__(self, closure: BuildFiles, built: Built, charts: Sequence[str] = ()) -> None:
+        """Look for dependencies in the folders of `charts`, too."""
         self._closure = closure
         self._built = built
+        self._charts = charts
+        self._inside: list[str] = []  # charts of the repository that need each other
         self._moved: dict[str, str] = {}  # folders in the copy of what is elsewhere in the repository
         self.is_library = False
 
@@ -87,16 +91,37 @@ class Dependencies:
             inner = os.path.join(place, VENDORED, os.path.relpath(vendored, charts))
             self._settle(vendored, inner, self._scoped(vendored, values, key), depth + 1)
             return True
-        if not isinstance(repository, str) or not repository.startswith(_LOCAL):
+        if isinstance(repository, str) and repository.startswith(_LOCAL):
+            folder = os.path.normpath(os.path.join(root, repository.removeprefix(_LOCAL)))
+            found = folder if self._closure.holds(folder) and os.path.isfile(os.path.join(folder, _CHART)) else None
+        else:
+            found = self._sibling(name, entry.get("version"))
+        if found is None:
             return False
-        folder = os.path.normpath(os.path.join(root, repository.removeprefix(_LOCAL)))
-        if not self._closure.holds(folder) or not os.path.isfile(os.path.join(folder, _CHART)):
+        real, inner = os.path.realpath(found), os.path.join(place, VENDORED, name)
+        if real == os.path.realpath(root) or real in self._inside:
             return False
-        real, inner = os.path.realpath(folder), os.path.join(place, VENDORED, name)
         self._take_in(real, inner)
         self._moved[os.path.join(place, VENDORED, key)] = real
+        self._inside.append(real)
         self._settle(real, inner, self._scoped(real, values, key), depth + 1)
+        self._inside.pop()
         return True
+
+    def _sibling(self, name: str, constraint: Plain | None) -> str | None:
+        """Return the folder of the chart of the repository with a name, of a version that a dependency asks for."""
+        if not isinstance(constraint, str):
+            return None
+        found: list[tuple[VersionKey, str]] = []
+        for folder in self._charts:
+            path = os.path.join(folder, _CHART)
+            chart = mapping_of(self._closure.cache.get(os.path.realpath(path), path))
+            version = chart.get("version")
+            key = version_key(version) if isinstance(version, str) else None
+            if chart.get("name") == name and key is not None and satisfies(str(version), constraint):
+                found.append((key, folder))
+        allowed = [each for each in found if self._closure.holds(each[1])]
+        return max(allowed)[1] if allowed else None
 
     def _take_in(self, folder: str, place: str) -> None:
         """Put a chart of the repository where `helm dependency build` would."""

@@ -71,6 +71,7 @@ def _named(
     root: str, tree: Tree, found: Sequence[_Entry], options: RepositoryOptions, undeployed: Undeployed
 ) -> list[Environment]:
     places = [(os.path.relpath(each.folder or os.curdir, tree.path), each.given) for each in found]
+    charts = [each.path for each in tree.root.walk() if each.chart is not None and not each.is_templates]
     return [
         Environment(
             name,
@@ -82,6 +83,7 @@ def _named(
             tuple(each.draft.left_out),
             options,
             undeployed,
+            tuple(charts),
         )
         for name, each in zip(names(places), found, strict=True)
     ]

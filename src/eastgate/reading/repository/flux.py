@@ -14,6 +14,7 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.contents import Contents, contents_of, in_namespace, patches_of
 from eastgate.reading.repository.declarations import Declaration, entries, indexed, mapping, text_of
+from eastgate.reading.repository.model import NOT_HERE
 from eastgate.reading.repository.parts import Draft, FolderChanges
 from eastgate.reading.repository.patching import apply
 from eastgate.reading.repository.releases import GROUP as HELM_GROUP
@@ -212,7 +213,7 @@ class _ClusterWalk:
         kustomization = _synchronised(kustomization)
         found = self._sources.flux_folder(kustomization, self._find)
         if not isinstance(found, Folder):
-            self.draft.leave_out(kustomization.title, kustomization.where, found[1])
+            self.draft.leave_out(kustomization.title, kustomization.where, found[1], NOT_HERE)
             return
         changes = FolderChanges(
             text_of(kustomization.spec.get("targetNamespace")) or None,

@@ -1,7 +1,7 @@
 """Renders Helm charts: the templates of a release become manifests.
 
 Tests and other hooks are no part of a release, and a library chart has nothing to install. Dependencies are not
-fetched: one that is neither in `charts/` nor a folder beside the chart is taken out of a copy of the chart and named,
+fetched: one that is neither in `charts/` nor a chart of the repository is taken out of a copy of the chart and named,
 unless the values turn it off.
 """
 
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.custom import is_extension
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.manifests.yaml.parser import chunks
@@ -86,7 +87,7 @@ class Release:
         self._options = options
         self._root = os.path.realpath(part.folder)
         self._closure = BuildFiles(workshop.bounds, workshop.files)
-        self._dependencies = Dependencies(self._closure, built)
+        self._dependencies = Dependencies(self._closure, built, workshop.charts)
         self._where = os.path.join(part.folder, CHART)
 
     def leave_out(self, why: str) -> None:
@@ -202,7 +203,7 @@ class Release:
         files = self._closure.all_files().items()
         texts = (file.content for path, file in files if path.endswith((".yaml", ".yml", ".tpl")))
         found = {match.decode() for text in texts for match in _ASKS.findall(text)}
-        return sorted(version for version in found if _is_extension(version.partition("/")[0]))[:_MOST_ASKED]
+        return sorted(version for version in found if is_extension(version.partition("/")[0]))[:_MOST_ASKED]
 
     def _definitions(self) -> Iterator[_Rendered]:
         """Yield what is in `crds/`, which are plain manifests."""
@@ -210,11 +211,6 @@ class Release:
             inner = os.path.relpath(path, self._root)
             if inner.startswith(f"crds{os.sep}") and inner.endswith((".yaml", ".yml")):
                 yield _Rendered(f"---\n{file.content.decode('utf-8', 'replace').rstrip()}\n", f"chart/{inner}")
-
-
-def _is_extension(group: str) -> bool:
-    """Return whether an API group is none of those that Kubernetes itself has."""
-    return "." in group and (not group.endswith(".k8s.io") or group.startswith(("gateway.", "policy.networking.")))
 
 
 def _is_beside(path: str, content: bytes) -> bool:

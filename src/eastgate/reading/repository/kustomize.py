@@ -90,7 +90,8 @@ def build_kustomization(part: KustomizeBuild, workshop: Workshop, takes: Matters
         built.leave_out(f"kustomization `{name}`", part.folder, "it takes in more files than any build needs")
         return built
     if output.problem is not None:
-        built.leave_out(f"kustomization `{name}`", build.where, f"`{program}` {output.problem}")
+        why = f"`{program}` {output.problem}"
+        built.leave_out(f"kustomization `{name}`", build.where, why, reason=f"the build {output.problem}")
         return built
     content = output.content.decode("utf-8", "replace")
     name = f"<kustomize build {part.folder}>"

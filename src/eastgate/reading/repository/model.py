@@ -10,13 +10,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from eastgate.basics.records import dataclass
 
 if TYPE_CHECKING:
     from eastgate.reading.manifests.document import Document
     from eastgate.reading.manifests.node import Plain  # which reads environments itself
+
+
+CHARTS_NOT_FETCHED: Final = "charts are not fetched"
+NOT_HERE: Final = "they are not in this repository"
 
 
 class EntryKind(StrEnum):
@@ -80,13 +84,15 @@ Part: TypeAlias = Files | KustomizeBuild | ChartRender
 class LeftOut:
     """A part of an environment that is not read: what it is, where it is named, and why.
 
-    `can_decide` is unset only where no answer can depend on it.
+    `can_decide` is unset only where no answer can depend on it. `reason` is what the reasons of several parts have in
+    common; empty where `why` says nothing else.
     """
 
     what: str
     where: str
     why: str
     can_decide: bool = True
+    reason: str = ""
 
     def __str__(self) -> str:
         return f"{self.what}{f' ({self.where})' if self.where else ''}: {self.why}"
@@ -138,6 +144,9 @@ class Environment:
         """Return the environment of one kustomization, whatever else its repository has."""
         name = os.path.normpath(folder)
         return cls(name, EntryKind.KUSTOMIZATION, folder, folder, (KustomizeBuild(name),))
+
+    charts: tuple[str, ...] = ()
+    """The folders of all charts of the repository, which others may depend on."""
 
     def __fspath__(self) -> str:
         return self.root

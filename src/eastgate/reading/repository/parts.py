@@ -61,9 +61,9 @@ class Draft:
     """The real paths of the folders that are."""
     _seen: set[str | LeftOut] = field(default_factory=set)
 
-    def leave_out(self, what: str, where: str, why: str) -> None:
+    def leave_out(self, what: str, where: str, why: str, reason: str = "") -> None:
         """Note what is not read, once."""
-        gap = LeftOut(what, where, why)
+        gap = LeftOut(what, where, why, reason=reason)
         if gap not in self._seen:
             self._seen.add(gap)
             self.left_out.append(gap)

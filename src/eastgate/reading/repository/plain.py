@@ -7,6 +7,7 @@ to each.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Collection, Iterator
 from hashlib import blake2b
@@ -14,14 +15,13 @@ from typing import Final, TypeAlias
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.heads import metadata_in
 from eastgate.reading.manifests.yaml.parser import chunks
-from eastgate.reading.repository.declarations import ManifestFile
+from eastgate.reading.repository.declarations import ManifestFile, mapping, objects_in, parsed, text_of
 from eastgate.reading.repository.flux import is_release
 from eastgate.reading.repository.tree import Folder, Tree
 
 _TOP = regex(r"(?m)^(apiVersion|kind):[ ]*[\"']?([^\s\"'#]+)")
-_BLOCK = regex(r"(?m)^metadata:[ \t]*(?:#.*)?\r?\n((?:[ \t]+.*\n|[ \t]*\r?\n|#.*\n)*)")
-_FIELD = regex(r"(?m)^([ ]+)(name|namespace):[ ]*[\"']?([^\s\"'#]+)")
 _MOST_BYTES = 1 << 24
 _MOST_PLACES: Final = 12
 """Folders that define the same differently, beyond which they are tests or examples, and have nothing in common."""
@@ -161,18 +161,32 @@ def _objects(path: str) -> Iterator[tuple[_Object, _ObjectText]]:
             text = file.read(_MOST_BYTES)
     except OSError:
         return
+    if path.lower().endswith(".json"):
+        yield from _parsed_objects(path, text)
+        return
     for start, end in chunks(text):
         chunk = text[start:end]
         head = dict(_TOP.findall(chunk))
-        block = _BLOCK.search(chunk if chunk.endswith("\n") else chunk + "\n")
-        if block is None or head.get("kind", "Namespace") in _NO_RIVALS:
+        if head.get("kind", "").endswith("List"):
+            yield from _parsed_objects(path, chunk)
             continue
-        fields: dict[str, tuple[int, str]] = {}
-        for indent, key, value in _FIELD.findall(block[1]):
-            if key not in fields or len(indent) < fields[key][0]:
-                fields[key] = (len(indent), value)
+        if head.get("kind", "Namespace") in _NO_RIVALS:
+            continue
+        fields = metadata_in(chunk)
         if "name" in fields:
-            namespace = fields["namespace"][1] if "namespace" in fields else ""
+            namespace = fields.get("namespace", "default")
             lines = "\n".join(line.rstrip() for line in chunk.splitlines() if line.strip(" -") and line[:1] != "#")
             digest = blake2b(lines.encode(), digest_size=16).digest()
-            yield (head["kind"], namespace, fields["name"][1]), _ObjectText(digest, chunk)
+            yield (head["kind"], namespace, fields["name"]), _ObjectText(digest, chunk)
+
+
+def _parsed_objects(path: str, text: str) -> Iterator[tuple[_Object, _ObjectText]]:
+    for value in parsed(path, text):
+        for data in objects_in(value):
+            metadata, kind = mapping(data.get("metadata")), text_of(data.get("kind"))
+            name = text_of(metadata.get("name"))
+            if name and kind and kind not in _NO_RIVALS:
+                written = json.dumps(data, sort_keys=True)
+                digest = blake2b(written.encode(), digest_size=16).digest()
+                namespace = text_of(metadata.get("namespace")) or "default"
+                yield (kind, namespace, name), _ObjectText(digest, written)

@@ -10,13 +10,12 @@ from typing import Final
 
 from eastgate.reading.manifests.node import NoNumberError, Plain, resolve
 from eastgate.reading.repository.declarations import Declaration, entries, mapping, parsed, text_of, texts
-from eastgate.reading.repository.model import ChartRender
+from eastgate.reading.repository.model import CHARTS_NOT_FETCHED, ChartRender
 from eastgate.reading.repository.parts import Draft, inside
 from eastgate.reading.repository.patching import merged
 from eastgate.reading.repository.tree import Tree
 
 GROUP: Final = "helm.toolkit.fluxcd.io"
-_NETWORK = "charts are not fetched"
 _LOCAL: Final = ("GitRepository", "Bucket", "ExternalArtifact")
 
 Find = Callable[[str, str, str], Declaration | None]
@@ -30,14 +29,14 @@ def add_release(tree: Tree, release: Declaration, find: Find, draft: Draft) -> N
     source = mapping(chart.get("sourceRef"))
     path = text_of(chart.get("chart"))
     if text_of(source.get("kind")) not in _LOCAL:
-        draft.leave_out(*_remote(release, chart, sources))
+        draft.leave_out(*_remote(release, chart, sources), CHARTS_NOT_FETCHED)
         return
     folder = inside(tree, path)
     found = tree.folder(folder) if folder is not None else None
     if found is None or found.chart is None:
         name = f"{text_of(source.get('kind'))} `{text_of(source.get('name'))}`"
-        why = f"the chart `{path}` of the {name} is not in this repository, and {_NETWORK}"
-        draft.leave_out(release.title, release.where, why)
+        why = f"the chart `{path}` of the {name} is not in this repository, and {CHARTS_NOT_FETCHED}"
+        draft.leave_out(release.title, release.where, why, CHARTS_NOT_FETCHED)
         return
     namespace = text_of(spec.get("targetNamespace")) or release.namespace or None
     files = [inside(tree, each) for each in texts(chart.get("valuesFiles"))]
@@ -102,7 +101,8 @@ def _remote(release: Declaration, chart: Mapping[str, Plain], source: Declaratio
     shown = f"the chart `{name}`" if name else "its chart"
     shown += f" {version}" if isinstance(version, str | int | float) and version != "*" else ""
     kind = text_of(reference.get("kind")) or "source"
-    return release.title, release.where, f"{shown} is from the {kind} `{text_of(reference.get('name'))}`: {_NETWORK}"
+    why = f"{shown} is from the {kind} `{text_of(reference.get('name'))}`: {CHARTS_NOT_FETCHED}"
+    return release.title, release.where, why
 
 
 def _values(release: Declaration, find: Find, draft: Draft) -> Iterable[Mapping[str, Plain]]:

@@ -31,19 +31,29 @@ class Built:
     unused: int = 0
     left_out: list[LeftOut] = field(default_factory=list)
 
-    def leave_out(self, what: str, where: str, why: str, *, can_decide: bool = True) -> None:
+    def leave_out(self, what: str, where: str, why: str, *, can_decide: bool = True, reason: str = "") -> None:
         """Add something that is left out."""
-        self.left_out.append(LeftOut(what, where, why, can_decide))
+        self.left_out.append(LeftOut(what, where, why, can_decide, reason))
 
 
 class Workshop:
-    """What the builds of one run share: programs, unless none is to run, the cache, the files that they read."""
+    """What the builds of one run share: programs, unless none is to run, the cache, the files that they read.
+
+    `charts` are the folders of the charts of the repository.
+    """
 
     def __init__(
-        self, bounds: tuple[Bounds, ...], files: FileCache, helm: str | None = None, *, programs: bool = True
+        self,
+        bounds: tuple[Bounds, ...],
+        files: FileCache,
+        helm: str | None = None,
+        *,
+        charts: tuple[str, ...] = (),
+        programs: bool = True,
     ) -> None:
         self.bounds = bounds
         self.files = files
+        self.charts = charts
         self.cache = BuildCache.of_user() if programs else BuildCache(None)
         self.kustomize = find_kustomize() if programs else None
         self.helm = shutil.which(helm or "helm") if programs else None

@@ -10,7 +10,7 @@ from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.applicationsets import matches_any
 from eastgate.reading.repository.contents import contents_of
 from eastgate.reading.repository.declarations import ManifestFile, entries, mapping, text_of, texts
-from eastgate.reading.repository.model import ChartRender
+from eastgate.reading.repository.model import CHARTS_NOT_FETCHED, ChartRender
 from eastgate.reading.repository.parts import Draft, FolderChanges
 from eastgate.reading.repository.releases import with_parameter
 from eastgate.reading.repository.tree import Folder, Tree
@@ -124,8 +124,8 @@ def _add_release(tree: Tree, folder: Folder, release: Mapping[str, Plain], draft
     chart = tree.folder(os.path.join(folder.path, path)) if path else None
     if chart is None or chart.chart is None:
         shown = path or text_of(release.get("remoteChart")) or name
-        why = f"the chart `{shown}` is not in this repository, and charts are not fetched"
-        draft.leave_out(f"release `{name}`", folder.path, why)
+        why = f"the chart `{shown}` is not in this repository, and {CHARTS_NOT_FETCHED}"
+        draft.leave_out(f"release `{name}`", folder.path, why, CHARTS_NOT_FETCHED)
         return
     files = [os.path.normpath(os.path.join(folder.path, each)) for each in texts(release.get("valuesFiles"))]
     for file in files:

@@ -22,6 +22,7 @@ from eastgate.reading.manifests.files import SUFFIXES, Bounds, is_readable, repo
 from eastgate.reading.manifests.inputs import IGNORE_FILE, Exclusion
 from eastgate.reading.manifests.kustomizations import FILES, Kustomization, is_kustomization, kustomization_of
 from eastgate.reading.manifests.node import Plain
+from eastgate.reading.manifests.roots import read_nodes_text
 from eastgate.reading.repository.declarations import (
     Declaration,
     Index,
@@ -73,7 +74,9 @@ class Folder:
     chart: dict[str, Plain] | None = None
     """The content of its `Chart.yaml`."""
     is_templates: bool = False
-    """Whether it is a part of a chart whose files are no manifests."""
+    """Whether its files are no manifests: a part of a chart, or of a kustomization that has to be rendered first."""
+    template: str | None = None
+    """The place of template text in its kustomization."""
     skaffold: str | None = None
 
     def __repr__(self) -> str:
@@ -204,7 +207,7 @@ class _FolderWalk:
         names = {entry.name for entry in found}
         if IGNORE_FILE in names:
             exclusion = exclusion.within(path, self._reporter)
-        _look(folder, names, exclusion, self._bounds)
+        _look(folder, names, exclusion, self._bounds, self._reporter)
         for entry in found:
             if entry.name.startswith("."):
                 continue
@@ -260,28 +263,41 @@ def _path(folder: str, name: str) -> str:
     return name if folder == os.curdir else os.path.join(folder, name)
 
 
-def _look(folder: Folder, names: set[str], exclusion: Exclusion, bounds: Bounds) -> None:
+def _look(folder: Folder, names: set[str], exclusion: Exclusion, bounds: Bounds, reporter: Reporter) -> None:
     """Note what tools a folder has files of."""
     parent = folder.parent
     folder.is_templates = parent is not None and (
         parent.is_templates or (parent.chart is not None and os.path.basename(folder.path) in _TEMPLATES)
     )
 
-    def content(name: str | None) -> Plain | None:
-        path = os.path.join(folder.path, name) if name in names else ""
-        if not path or exclusion.holds(path, is_folder=False) or not bounds.hold(path):
+    def text(name: str) -> str | None:
+        path = os.path.join(folder.path, name)
+        if name not in names or exclusion.holds(path, is_folder=False) or not bounds.hold(path):
             return None
-        raw = _content(path)
-        values = parsed(path, _decoded(raw)) if raw is not None else []
-        return values[0] if values else {}
+        return _decoded(_content(path) or b"")
 
-    if (name := is_kustomization(names)) is not None and not folder.is_templates:
-        value = content(name)
-        folder.kustomization = kustomization_of(folder.path, name, value) if value is not None else None
-        folder.content = mapping(value) if folder.kustomization is not None else {}
-    chart = content(CHART)
-    folder.chart = mapping(chart) if chart is not None else None
+    if (chart := text(CHART)) is not None:
+        folder.chart = mapping(next(iter(parsed(CHART, chart)), {}))
     folder.skaffold = next((name for name in SKAFFOLD if name in names), None)
+    name = is_kustomization(names)
+    written = text(name) if name is not None and not folder.is_templates else None
+    if name is not None and written is not None:
+        _look_at_kustomization(folder, name, written, reporter)
+
+
+def _look_at_kustomization(folder: Folder, name: str, text: str, reporter: Reporter) -> None:
+    """Note the kustomization of a folder. One that has to be rendered first makes the folder one of templates."""
+    path = os.path.join(folder.path, name)
+    value = next(iter(parsed(path, text)), None)
+    findings = read_nodes_text(path, text).reporter if value is None else Reporter()
+    kustomization = kustomization_of(folder.path, name, value, findings)
+    if kustomization is not None and kustomization.template is not None:
+        reporter.diagnostics.append(kustomization.template)
+        folder.is_templates = True
+        folder.template = kustomization.template.span.location if kustomization.template.span is not None else path
+    else:
+        folder.kustomization = kustomization
+        folder.content = mapping(value) if kustomization is not None else {}
 
 
 def _file(path: str, real: str) -> ManifestFile:

@@ -24,6 +24,7 @@ from eastgate.dialects.base import Dialect, Scene
 from eastgate.dialects.linting import Check, Group, Linting, ReadingChoice, Statements, codes
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.ir import Attachment, PolicyRef, Rule, Stances
+from eastgate.reading.manifests.custom import CustomResources
 from eastgate.settings import Settings
 
 __all__ = ["Group", "Labels", "Policy", "PolicyInventory", "collect_labels"]
@@ -47,6 +48,10 @@ class PolicyInventory:
     @property
     def world(self) -> World:
         return self.authority.world
+
+    @property
+    def custom(self) -> CustomResources:
+        return self.authority.custom
 
     @property
     def settings(self) -> Settings:

@@ -13,12 +13,14 @@ from eastgate.basics.diagnostics import Severity
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.dialects.linting import Finding, enumerated
+from eastgate.reading.manifests.codes import DUPLICATE_OBJECT
 
 # Findings for a reader: those with one cause are one, and of very many of one code the rest are only counted.
 
 
 _MOST_OF_ONE_CODE: Final = 10
 _MOST_PLACES: Final = 3
+_MOST_OBJECTS: Final = 5  # that a sentence about variants names
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +47,58 @@ class FindingGroup:
         count = len(self.others)
         return f"{count:,} more: {enumerated([_place(finding) for finding in self.others], _MOST_PLACES)}"
 
+    @property
+    def shown(self) -> Finding:
+        """Return the finding that is shown for all. That of variants of files names the files and the objects."""
+        if self.first.code is not DUPLICATE_OBJECT or not self.others:
+            return self.first
+        findings = (self.first, *self.others)
+        files = list(dict.fromkeys(name for finding in findings for name in _files_of(finding)))
+        objects = list(dict.fromkeys(finding.about or "" for finding in findings))
+        count = f"{len(objects)} object{'s' if len(objects) > 1 else ''}"
+        named = [f"`{printable(name)}`" for name in files]
+        where = " and ".join(named) if len(named) == 2 else enumerated(named)
+        hold = "hold" if len(named) > 1 else "holds"
+        message = f"{where} {hold} variants of {count}: {enumerated(objects, _MOST_OBJECTS)}"
+        return replace(self.first, message=message, help=f"{self.first.help}, or read the files apart: --exclude")
+
+
+def _files_of(finding: Finding) -> list[str]:
+    """Return the files of both copies of an object."""
+    second = finding.span.file if finding.span is not None else ""
+    return [finding.cause or second, second]
+
 
 def _place(finding: Finding) -> str:
     where = f" ({finding.span.location})" if finding.span is not None else ""
-    return f"{finding.subjects[0]}{where}" if finding.subjects else where.strip(" ()") or finding.message
+    subject = finding.subjects[0] if finding.subjects else finding.about
+    return f"{subject}{where}" if subject else where.strip(" ()") or finding.message
+
+
+def _causes(findings: Iterable[Finding]) -> dict[str, str]:
+    """Return the cause of the variants in each file: a file. Those that share a file have one cause."""
+    first: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while (above := first.setdefault(name, name)) != name:
+            name = above
+        return name
+
+    for finding in findings:
+        if finding.code is DUPLICATE_OBJECT:
+            one, other = _files_of(finding)
+            first[root(other)] = root(one)
+    return {name: root(name) for name in first}
 
 
 def group_findings(findings: Sequence[Finding]) -> list[FindingGroup]:
     """Group findings with one cause, or of the same words, in the order of the first of each group."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     shown: dict[str, list[tuple[str, str]]] = {}  # the groups of each code
+    causes = _causes(findings)
     for finding in findings:
-        key = (finding.code.id, finding.cause or finding.message)
+        cause = finding.cause or finding.message
+        key = (finding.code.id, causes.get(cause, cause) if finding.code is DUPLICATE_OBJECT else cause)
         if key not in groups:
             of_code = shown.setdefault(finding.code.id, [])
             if len(of_code) == _MOST_OF_ONE_CODE:
@@ -191,7 +233,7 @@ def to_json(findings: Sequence[Finding]) -> dict[str, object]:
 def github(findings: Sequence[Finding], *, grouped: bool = False) -> Iterator[str]:
     """Yield one workflow command for each finding or group, with whatever would end a command early escaped."""
     for group in group_findings(findings) if grouped else singly(findings):
-        finding, span = group.first, group.first.span
+        finding, span = group.shown, group.first.span
         fields = {}
         if span is not None:
             fields = {"file": span.file, "line": str(span.line), "col": str(span.column)}

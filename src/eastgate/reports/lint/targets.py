@@ -29,6 +29,7 @@ from eastgate.cluster import (
     Workload,
 )
 from eastgate.dialects.linting import Finding, codes, enumerated, locating
+from eastgate.dialects.linting.context import may_come
 from eastgate.dialects.linting.locating import corrected_name, list_some, missing_target, nearest_name, target_span
 from eastgate.dialects.linting.system import (
     intended_label,
@@ -200,13 +201,28 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
 
 def _nothing(field: _Field, target: Selecting, inventory: PolicyInventory) -> Iterator[Finding]:
     meant = _intended(target)
-    if meant is None and _is_elsewhere(target, inventory):
+    if meant is None and (_is_elsewhere(target, inventory) or _may_come(target, inventory)):
         return
     policy = field.policy
     help_ = meant or suggest_labels(target, inventory) or "change the target, or remove the policy"
     message = f"{policy.ref} selects nothing: there are no {target}"
     name = target.service if isinstance(target, PodsOfService) else ""
     yield Finding(codes.SELECTS_NOTHING, message, field.span(name), help_, (str(policy.ref),))
+
+
+def _may_come(target: Selecting, inventory: PolicyInventory) -> bool:
+    """Return whether the pods of a target may come without a manifest."""
+    world = inventory.world
+    match target:
+        case PodsMatching(namespace, selector):
+            return may_come(selector, {namespace}, inventory)
+        case PodsAcross(namespaces, selector):
+            homes = (name for name in world.namespaces_in_use() if namespaces.matches(world.namespace(name).labels))
+            return may_come(selector, {*homes}, inventory)
+        case PodsOfService(namespace, name):
+            return may_come(Selector.of(world.services[f"{namespace}/{name}"].selector), {namespace}, inventory)
+        case ExternalsMatching():
+            return False
 
 
 def _intended(target: Selecting) -> str | None:

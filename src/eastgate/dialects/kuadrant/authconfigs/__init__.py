@@ -75,4 +75,5 @@ DIALECT: Dialect[Policy] = Dialect(
     summary=summary,
     widen=widen,
     hosts=HostKind(GROUP, "AuthConfig", "Authorino", AT_HOST),
+    reads_secrets=True,
 )

@@ -66,4 +66,5 @@ DIALECT: Dialect[Policy] = Dialect(
     examine=examine,
     examined_kinds=frozenset({"Gateway", *ROUTE_KINDS}),
     status=conditions,
+    reads_secrets=True,
 )

@@ -87,4 +87,5 @@ DIALECT: Dialect[Policy] = Dialect(
     status=conditions,
     refusal=("Available", "Error"),
     bystanders=frozenset({(GROUP, "RateLimitPolicy")}),
+    reads_secrets=True,
 )
