@@ -114,16 +114,23 @@ class BuiltText(SourceText):
 
     def place(self, line: int, column: int, end_line: int, end_column: int) -> Span:
         """Return where a stretch was written; if that is not known, the stretch of this text."""
-        index = bisect_right(self._documents, line, key=lambda document: document.line) - 1
+        index = self._index_at(line)
         built = Span(self, line, column, end_line, end_column)
-        if index < 0 or not self._documents[index].name:
-            return built
+        return WrittenSpan(built) if index >= 0 and self._documents[index].name else built
+
+    def origin_of(self, built: Span) -> Span:
+        """Return where a stretch was written; if that is not known, the stretch itself, with what it was made of."""
+        index = self._index_at(built.line)
         document = self._documents[index]
         written = self._in_template(document, built) if document.is_template else self._in_manifest(index, built)
         if written is not None:
-            return WrittenSpan(written, built)
+            return written
         view = self._views.setdefault(document.name, _View(self, f"{self.name.removesuffix('>')}: {document.name}>"))
-        return WrittenSpan(Span(view, line, column, end_line, end_column), built)
+        return Span(view, built.line, built.column, built.end_line, built.end_column)
+
+    def _index_at(self, line: int) -> int:
+        """Return the index of the document that has a line; -1 for a line before the first one."""
+        return bisect_right(self._documents, line, key=lambda document: document.line) - 1
 
     def _in_manifest(self, index: int, built: Span) -> Span | None:
         document = self._documents[index]
