@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import field
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
 from functools import partial
 
 from eastgate.basics.diagnostics.printable import printable
@@ -24,7 +25,7 @@ from eastgate.reading.repository.closure import BuildFiles, TooMuchError
 from eastgate.reading.repository.generators import without_missing_sources
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
-from eastgate.reading.repository.origins import WrittenFile
+from eastgate.reading.repository.origins import DEFINITION, EXTENSIONS, WrittenFile
 from eastgate.reading.repository.rewriting import merged, patch_files, remote_files, tolerant
 from eastgate.reading.repository.running import Built, Workshop, in_copy
 
@@ -39,6 +40,8 @@ _OPAQUE = {
     "replacements",
     "vars",
 }  # may make any object, or change its kind
+_SCHEMAS = {"generators", "transformers", "validators", "crds", "openapi"}
+"""Fields that may do anything, or read the schema in a definition of a kind."""
 _CHANGE_KIND = (b"allowKindChange", b"/kind", b"/apiVersion", b"local-config")
 _FETCHED = "it would have to be fetched"
 _ANY_FOLDER = "--load-restrictor=LoadRestrictionsNone"
@@ -85,7 +88,7 @@ def build_kustomization(part: KustomizeBuild, workshop: Workshop, takes: Matters
         if takes is not None and (count := build.count_unused(takes)) is not None:
             built.unused = count
             return built
-        output = build.run(workshop.kustomize)
+        output = build.run(workshop.kustomize, takes)
     except TooMuchError:
         built.leave_out(f"kustomization `{name}`", part.folder, "it takes in more files than any build needs")
         return built
@@ -143,12 +146,35 @@ class _Build:
         self._rewrite()
         return True
 
-    def run(self, command: tuple[str, ...]) -> ProgramOutput:
-        """Run the program, or take what it wrote from the cache."""
+    def run(self, command: tuple[str, ...], takes: Matters | None) -> ProgramOutput:
+        """Run the program, or take what it wrote from the cache.
+
+        If nothing `takes` definitions, the copy has only their heads, unless the program fails with these.
+        """
         root = self.closure.root()
         climbs = any(os.path.commonpath([root, path]) != root for path in self._absent)
         flags = [] if self._is_strict or climbs else [_ANY_FOLDER]
-        return self._workshop.output(self.closure, command, [*flags, "--", in_copy(self.root, self.closure)])
+        arguments = [*flags, "--", in_copy(self.root, self.closure)]
+        short = self._short_definitions() if takes is not None and not takes(f"{EXTENSIONS}/v1", DEFINITION) else {}
+        if short:
+            output = self._workshop.output(replace(self.closure, replaced=self.closure.replaced | short), command, arguments)
+            if output.problem is None:
+                return output
+        return self._workshop.output(self.closure, command, arguments)
+
+    def _short_definitions(self) -> dict[str, bytes]:
+        """Return the files with definitions of kinds without what they define, if nothing can look into these."""
+        values = [folder.value for folder in self._folders.values()]
+        if any(not _SCHEMAS.isdisjoint(value) for value in values):
+            return {}
+        patched = [name.encode() for value in values for name in _patched_definitions(value)]
+        return {
+            path: file.short
+            for path, file in self.closure.files.items()
+            if file.short is not file.content
+            and path not in self.closure.replaced
+            and not any(name in file.content for name in patched)
+        }
 
     def count_unused(self, takes: Matters) -> int | None:
         """Return the number of its objects if no object is taken; None if one may be."""
@@ -368,6 +394,16 @@ class _Build:
 
     def _file_of(self, folder: str, name: str) -> WrittenFile | None:
         return self.closure.files.get(os.path.realpath(os.path.join(folder, name)))
+
+
+def _patched_definitions(kustomization: Mapping[str, Plain]) -> Iterator[str]:
+    """Yield the names of definitions of kinds that patches are about, as far as these say one."""
+    for key in ("patches", "patchesJson6902"):
+        entries = kustomization.get(key)
+        for entry in entries if isinstance(entries, list) else ():
+            target = entry.get("target") if isinstance(entry, dict) else None
+            if isinstance(target, dict) and target.get("kind") == DEFINITION:
+                yield from _strings([target.get("name")])
 
 
 def _strings(value: Plain) -> list[str]:

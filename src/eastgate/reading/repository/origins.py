@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import Final
 
 from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.diagnostics.spans import SourceText, Span, WrittenSpan
@@ -22,18 +23,22 @@ from eastgate.reading.manifests.roots import chunk_nodes, read_nodes_text
 from eastgate.reading.manifests.text import decode
 from eastgate.reading.manifests.yaml.parser import chunks
 
+EXTENSIONS: Final = "apiextensions.k8s.io"
+DEFINITION: Final = "CustomResourceDefinition"
+
 _Place = tuple[int, int, int, int]
 _SEPARATOR = regex(r"---(?:\s|$)")
 _SOMETHING = regex(r"(?m)^(?!---)[^#\n]*[^#\s]")
 _KIND = regex(r"(?m)^kind: (.+)$")
 _NAME = regex(r"(?m)^metadata:\n(?:  .*\n|\n)*?  name: (.+)$")
+_METADATA = regex(r"(?m)^metadata:.*\n(?:(?:[ #].*)?\n)*")
 _DESCRIBES = regex(r"(?:apiVersion|kind)\s*:")
 
 
 class WrittenFile:
     """A file that a build reads, under the name that users know."""
 
-    __slots__ = ("_nodes", "_of_kind", "_types", "content", "name", "source")
+    __slots__ = ("_nodes", "_of_kind", "_short", "_types", "content", "name", "source")
 
     def __init__(self, name: str, content: bytes) -> None:
         self.name = name
@@ -42,6 +47,7 @@ class WrittenFile:
         self._nodes: list[Node] | None = None
         self._of_kind: dict[str, Sequence[Node]] = {}
         self._types: tuple[tuple[str, str], ...] | None = ()
+        self._short: bytes | None = None
 
     @property
     def nodes(self) -> list[Node]:
@@ -77,11 +83,30 @@ class WrittenFile:
         return self._types
 
     @property
+    def short(self) -> bytes:
+        """Return the content, with only the type and the metadata of definitions of kinds: the rest is large."""
+        if self._short is None:
+            self._short = self.content
+            if DEFINITION.encode() in self.content:
+                string = self.content.decode("utf-8", "surrogateescape")
+                pieces = [_short(string[start:end]) for start, end in chunks(string)]
+                self._short = "".join(pieces).encode("utf-8", "surrogateescape")
+        return self._short
+
+    @property
     def text(self) -> SourceText:
         """Return its text."""
         if self.source is None:
             self.source = SourceText(self.name, self.content.decode("utf-8", "replace"))
         return self.source
+
+
+def _short(document: str) -> str:
+    type_ = type_of(document)
+    metadata = _METADATA.search(document)
+    if metadata is None or type_ is None or type_[0].partition("/")[0] != EXTENSIONS or type_[1] != DEFINITION:
+        return document
+    return f"---\napiVersion: {type_[0]}\nkind: {type_[1]}\n{metadata[0]}"
 
 
 @dataclass(frozen=True, slots=True)
