@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import field, replace
 from functools import partial
 
@@ -19,9 +19,9 @@ from eastgate.reading.manifests.kustomizations import FILES, GROUP, PARTS, REMOT
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.objects import Matters
 from eastgate.reading.manifests.rendering import ProgramOutput
-from eastgate.reading.manifests.templates import is_template
 from eastgate.reading.repository.charts import InflatedChart, inflate
 from eastgate.reading.repository.closure import BuildFiles, TooMuchError
+from eastgate.reading.repository.deciding import count_unused, short_definitions
 from eastgate.reading.repository.generators import without_missing_sources
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
@@ -31,20 +31,8 @@ from eastgate.reading.repository.running import Built, Workshop, in_copy
 
 _MOST_FOLDERS = 1000
 _WITH_FILES = ("generators", "transformers", "validators")  # of plugins, whose fields name files too
-_RESOURCES = ("resources", "bases")
-_GENERATED = {"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"}
-_OPAQUE = {
-    "generators",
-    "transformers",
-    "validators",
-    "replacements",
-    "vars",
-}  # may make any object, or change its kind
-_SCHEMAS = {"generators", "transformers", "validators", "crds", "openapi"}
-"""Fields that may do anything, or read the schema in a definition of a kind."""
-_CHANGE_KIND = (b"allowKindChange", b"/kind", b"/apiVersion", b"local-config")
 _FETCHED = "it would have to be fetched"
-_ANY_FOLDER = "--load-restrictor=LoadRestrictionsNone"
+ANY_FOLDER = "--load-restrictor=LoadRestrictionsNone"
 _ORIGINS: list[Plain] = ["originAnnotations"]
 
 
@@ -73,52 +61,24 @@ class _Folder:
         return f"{self.file.name}:{line}"
 
 
-def build_kustomization(part: KustomizeBuild, workshop: Workshop, takes: Matters | None = None) -> Built:
-    """Build a part of an environment. One of which nothing `takes` any object is not built."""
-    built = Built()
-    name = printable(part.folder)
-    if workshop.kustomize is None:
-        built.leave_out(f"kustomization `{name}`", part.folder, "neither kustomize nor kubectl is on the PATH")
-        return built
-    program = " ".join((os.path.basename(workshop.kustomize[0]), *workshop.kustomize[1:], name))
-    build = _Build(part, workshop, built)
-    try:
-        if not build.collect():
-            return built
-        if takes is not None and (count := build.count_unused(takes)) is not None:
-            built.unused = count
-            return built
-        output = build.run(workshop.kustomize, takes)
-    except TooMuchError:
-        built.leave_out(f"kustomization `{name}`", part.folder, "it takes in more files than any build needs")
-        return built
-    if output.problem is not None:
-        built.leave_out(f"kustomization `{name}`", build.where, f"`{program}` {output.problem}")
-        return built
-    content = output.content.decode("utf-8", "replace")
-    name = f"<kustomize build {part.folder}>"
-    built.text = built_text(name, content, Origins(build.closure, build.root, build.patches, build.inflated), part)
-    return built
-
-
 def files_of_kustomization(part: KustomizeBuild, workshop: Workshop) -> list[str]:
     """Return the files that a kustomization is built from, and the folders of its charts."""
-    build = _Build(part, workshop, Built())
+    build = KustomizationBuild(part, workshop)
     with contextlib.suppress(TooMuchError):
         build.collect()
     return [*(file.name for file in build.closure.files.values()), *build.charts]
 
 
-class _Build:
-    """One kustomization and all that it takes in."""
+class KustomizationBuild:
+    """One kustomization and all that it takes in. It is prepared, run, and finished.
 
-    def __init__(self, part: KustomizeBuild, workshop: Workshop, built: Built) -> None:
-        self._part = part
-        self._workshop = workshop
-        self._built = built
-        self._folders: dict[str, _Folder] = {}
-        self._is_strict = False  # whether something may name a file out of what is copied
-        self._absent: list[str] = []
+    If nothing `takes` any of its objects it is not run, and only if nothing takes definitions of kinds, these are not
+    built whole.
+    """
+
+    def __init__(self, part: KustomizeBuild, workshop: Workshop, takes: Matters | None = None) -> None:
+        self.part = part
+        self.built = Built()
         self.patches: tuple[WrittenFile, ...] = ()
         self.root = os.path.realpath(part.folder)
         self.closure = BuildFiles(workshop.bounds, workshop.files)
@@ -126,73 +86,106 @@ class _Build:
         self.charts: list[str] = []
         self.taken: list[tuple[str, WrittenFile]] = []  # files that are parts, and the fields that name them
         self.where = part.folder
+        self.is_strict = False  # whether something may name a file out of what is copied
+        self._workshop = workshop
+        self._takes = takes
+        self._folders: dict[str, _Folder] = {}
+        self._absent: list[str] = []
+        self._closures: list[BuildFiles] = []
+        self._output: ProgramOutput | None = None
+
+    @property
+    def values(self) -> list[dict[str, Plain]]:
+        """Return what its kustomizations say, with what Flux adds."""
+        return [folder.value for folder in self._folders.values()]
+
+    @property
+    def is_understood(self) -> bool:
+        """Return whether each of its folders has a kustomization that can be read."""
+        return self.root in self._folders and len(self._folders) == len(self.closure.folders)
+
+    def prepare(self) -> bool:
+        """Collect what is built; return whether a program is to run. If not, it may be finished."""
+        name = f"kustomization `{printable(self.part.folder)}`"
+        if self._workshop.kustomize is None:
+            self.built.leave_out(name, self.part.folder, "neither kustomize nor kubectl is on the PATH")
+            return False
+        try:
+            if not self.collect():
+                return False
+        except TooMuchError:
+            self.built.leave_out(name, self.part.folder, "it takes in more files than any build needs")
+            return False
+        if self._takes is not None and self.is_understood and not self.inflated:
+            count = count_unused(self.values, self.closure, self.taken, self._takes)
+            if count is not None:
+                self.built.unused = count
+                return False
+        self._closures = list(self._to_build())
+        return True
+
+    def run(self) -> None:
+        """Run the program, or take what it wrote from the cache.
+
+        The copy has no bodies of definitions of kinds, unless the program fails without them.
+        """
+        for closure in self._closures:
+            self._output = self._workshop.output(closure, self.command, self.arguments)
+            if self._output.problem is None:
+                return
+
+    def finish(self) -> Built:
+        """Return the result, after it ran if it was to run."""
+        output, folder = self._output, self.part.folder
+        if output is None:
+            return self.built
+        if output.problem is not None:
+            name = printable(folder)
+            program = " ".join((os.path.basename(self.command[0]), *self.command[1:], name))
+            self.built.leave_out(f"kustomization `{name}`", self.where, f"`{program}` {output.problem}")
+            return self.built
+        content = output.content.decode("utf-8", "replace")
+        origins = Origins(self.closure, self.root, self.patches, self.inflated)
+        self.built.text = built_text(f"<kustomize build {folder}>", content, origins, self.part)
+        return self.built
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Return the program that builds it."""
+        return self._workshop.kustomize or ()
+
+    @property
+    def arguments(self) -> list[str]:
+        """Return the arguments of the program."""
+        root = self.closure.root()
+        self.is_strict |= any(os.path.commonpath([root, path]) != root for path in self._absent)
+        return [*([] if self.is_strict else [ANY_FOLDER]), "--", in_copy(self.root, self.closure)]
+
+    def _to_build(self) -> Iterator[BuildFiles]:
+        """Yield the files to build, in the order in which to try."""
+        is_needed = self._takes is None or self._takes(f"{EXTENSIONS}/v1", DEFINITION)
+        if not is_needed and (short := short_definitions(self.values, self.closure)):
+            yield replace(self.closure, replaced=self.closure.replaced | short)
+        yield self.closure
 
     def collect(self) -> bool:
         """Collect the files; False, and a part that is left out, if there is no kustomization."""
         if not self.closure.holds(self.root):
             why = "it leads out of what is read; read it all the same with --follow"
-            self._built.leave_out(f"kustomization `{printable(self._part.folder)}`", self._part.folder, why)
+            self.built.leave_out(f"kustomization `{printable(self.part.folder)}`", self.part.folder, why)
             return False
-        self._collect_all([(self._part.folder, self.root)])
+        self._collect_all([(self.part.folder, self.root)])
         top = self._folders.get(self.root) or self._generated()
         if top is None:
             if not self._has_file(self.root):
                 why = "there is no kustomization in it"
-                self._built.leave_out(f"kustomization `{printable(self._part.folder)}`", self._part.folder, why)
+                self.built.leave_out(f"kustomization `{printable(self.part.folder)}`", self.part.folder, why)
                 return False
             return True  # whoever builds it says what is wrong with it
         self.where = top.where()
         self._overlay(top)
         self._rewrite()
         return True
-
-    def run(self, command: tuple[str, ...], takes: Matters | None) -> ProgramOutput:
-        """Run the program, or take what it wrote from the cache.
-
-        If nothing `takes` definitions, the copy has only their heads, unless the program fails with these.
-        """
-        root = self.closure.root()
-        climbs = any(os.path.commonpath([root, path]) != root for path in self._absent)
-        flags = [] if self._is_strict or climbs else [_ANY_FOLDER]
-        arguments = [*flags, "--", in_copy(self.root, self.closure)]
-        short = self._short_definitions() if takes is not None and not takes(f"{EXTENSIONS}/v1", DEFINITION) else {}
-        if short:
-            output = self._workshop.output(replace(self.closure, replaced=self.closure.replaced | short), command, arguments)
-            if output.problem is None:
-                return output
-        return self._workshop.output(self.closure, command, arguments)
-
-    def _short_definitions(self) -> dict[str, bytes]:
-        """Return the files with definitions of kinds without what they define, if nothing can look into these."""
-        values = [folder.value for folder in self._folders.values()]
-        if any(not _SCHEMAS.isdisjoint(value) for value in values):
-            return {}
-        patched = [name.encode() for value in values for name in _patched_definitions(value)]
-        return {
-            path: file.short
-            for path, file in self.closure.files.items()
-            if file.short is not file.content
-            and path not in self.closure.replaced
-            and not any(name in file.content for name in patched)
-        }
-
-    def count_unused(self, takes: Matters) -> int | None:
-        """Return the number of its objects if no object is taken; None if one may be."""
-        if self.inflated or self.root not in self._folders or len(self._folders) < len(self.closure.folders):
-            return None
-        keys = {key for folder in self._folders.values() for key in folder.value}
-        generated = {kind for key, kind in _GENERATED.items() if key in keys}
-        if keys & _OPAQUE or any(takes("v1", kind) for kind in generated):
-            return None
-        if any(word in file.content for file in self.closure.files.values() for word in _CHANGE_KIND):
-            return None
-        count = len(generated)
-        for name, file in self.taken:
-            types = file.types if name in _RESOURCES else None
-            if types is None or any(takes(*type_) or is_template(*type_) for type_ in types):
-                return None
-            count += len(types)
-        return count
 
     def _has_file(self, folder: str) -> bool:
         return any(os.path.join(folder, name) in self.closure.files for name in FILES)
@@ -233,14 +226,14 @@ class _Build:
         """Collect the files that a kustomization names; return the folders."""
         waiting = self._collect_parts(folder)
         for path, name in remote_files(folder.value):
-            self._built.leave_out(
+            self.built.leave_out(
                 f"`{printable(name)}` of {path[0]}", folder.where(*path), "it would have to be fetched"
             )
             folder.lacks = True
         self._take_charts(folder)
         for source in without_missing_sources(folder.value, folder.path):
             what = f"`{printable(source.name)}` of {source.generator}"
-            self._built.leave_out(what, folder.where(*source.path), "there is no such file")
+            self.built.leave_out(what, folder.where(*source.path), "there is no such file")
             folder.lacks = True
         words = set(words_of(folder.value))
         for name in _WITH_FILES:
@@ -258,13 +251,13 @@ class _Build:
             return
         path = os.path.join(folder.path, word)
         if os.path.isabs(word):
-            self._is_strict |= os.path.lexists(word)
+            self.is_strict |= os.path.lexists(word)
         elif os.pardir in word and not os.path.lexists(path):
             self._absent.append(os.path.normpath(path))
         elif os.path.isfile(path):
             shown = os.path.normpath(os.path.join(folder.shown, word))
             if self.closure.add_file(path, shown) is None:
-                self._is_strict = True
+                self.is_strict = True
 
     def _collect_parts(self, folder: _Folder) -> list[tuple[str, str]]:
         waiting: list[tuple[str, str]] = []
@@ -281,7 +274,7 @@ class _Build:
                 why = self._why_not(entry, path)
                 if why is not None:
                     what = f"`{printable(entry)}` of {name}"
-                    self._built.leave_out(what, folder.where(name, index), why)
+                    self.built.leave_out(what, folder.where(name, index), why)
                     folder.lacks = True
                     continue
                 kept.append(entry)
@@ -311,7 +304,7 @@ class _Build:
         """Render the charts of a kustomization, and put what they are among its resources."""
         if folder.value.pop("helmChartInflationGenerator", None) is not None:
             where = folder.where("helmChartInflationGenerator")
-            self._built.leave_out("helmChartInflationGenerator", where, "kustomize itself no longer knows it")
+            self.built.leave_out("helmChartInflationGenerator", where, "kustomize itself no longer knows it")
             folder.lacks = True
         charts, globals_ = folder.value.pop("helmCharts", None), folder.value.pop("helmGlobals", None)
         for index, entry in enumerate(charts if isinstance(charts, list) else ()):
@@ -319,7 +312,7 @@ class _Build:
             where = folder.where("helmCharts", index)
             home = globals_.get("chartHome") if isinstance(globals_, dict) else None
             self.charts.append(os.path.join(folder.shown, home if isinstance(home, str) else "charts"))
-            chart = inflate(entry, home, (folder.path, folder.shown), place, where, self._workshop, self._built)
+            chart = inflate(entry, home, (folder.path, folder.shown), place, where, self._workshop, self.built)
             if chart is None:
                 folder.lacks = True
                 continue
@@ -334,32 +327,32 @@ class _Build:
 
     def _generated(self) -> _Folder | None:
         """Return a kustomization of the part's resources, as Flux generates one for a folder that has none."""
-        if not self._part.resources:
+        if not self.part.resources:
             return None
         names: list[Plain] = []
         waiting: list[tuple[str, str]] = []
-        for path in self._part.resources:
+        for path in self.part.resources:
             if os.path.isdir(path):
                 waiting.append((path, path))
             elif (file := self.closure.add_file(path, path)) is not None:
                 self.taken.append(("resources", file))
             else:
-                self._built.leave_out(f"`{printable(path)}`", path, "it cannot be read, or leads out of what is read")
+                self.built.leave_out(f"`{printable(path)}`", path, "it cannot be read, or leads out of what is read")
                 continue
             names.append(os.path.relpath(os.path.realpath(path), self.root))
         self._collect_all(waiting)
         value: dict[str, Plain] = {"resources": names}
         path = os.path.join(self.root, FILES[0])
-        folder = _Folder(self.root, self._part.folder, WrittenFile(self._part.folder, b""), path, value)
+        folder = _Folder(self.root, self.part.folder, WrittenFile(self.part.folder, b""), path, value)
         folder.inner = [os.path.realpath(path) for _, path in waiting]
         self._folders[self.root] = folder
         return folder
 
     def _overlay(self, top: _Folder) -> None:
         """Merge what Flux adds into the kustomization of the folder."""
-        overlay = dict(self._part.overlay)
-        if self._part.namespace is not None:
-            overlay["namespace"] = self._part.namespace
+        overlay = dict(self.part.overlay)
+        if self.part.namespace is not None:
+            overlay["namespace"] = self.part.namespace
         before = set(self._folders)
         top.value = merged(top.value, overlay)
         if "components" in overlay:
@@ -394,16 +387,6 @@ class _Build:
 
     def _file_of(self, folder: str, name: str) -> WrittenFile | None:
         return self.closure.files.get(os.path.realpath(os.path.join(folder, name)))
-
-
-def _patched_definitions(kustomization: Mapping[str, Plain]) -> Iterator[str]:
-    """Yield the names of definitions of kinds that patches are about, as far as these say one."""
-    for key in ("patches", "patchesJson6902"):
-        entries = kustomization.get(key)
-        for entry in entries if isinstance(entries, list) else ():
-            target = entry.get("target") if isinstance(entry, dict) else None
-            if isinstance(target, dict) and target.get("kind") == DEFINITION:
-                yield from _strings([target.get("name")])
 
 
 def _strings(value: Plain) -> list[str]:

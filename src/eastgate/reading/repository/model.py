@@ -15,6 +15,7 @@ from eastgate.basics.records import dataclass
 
 if TYPE_CHECKING:
     from eastgate.reading.manifests.node import Plain  # which reads environments itself
+    from eastgate.reading.repository.builds import SharedBuilds
 
 
 class EntryKind(StrEnum):
@@ -118,6 +119,8 @@ class Environment:
     namespace: str | None = None
     left_out: tuple[LeftOut, ...] = ()
     options: RepositoryOptions = field(default_factory=RepositoryOptions)
+    shared: SharedBuilds | None = field(default=None, repr=False)
+    """The builds of this one and others that are read with it; None if it is read alone."""
 
     def __fspath__(self) -> str:
         return self.root
