@@ -165,20 +165,25 @@ class WrittenSpan(Span):
 
     @property
     def source(self) -> SourceText:
+        """Return the text that was written."""
         return self.written.source
 
     @property
     def line(self) -> int:
+        """Return its first line there."""
         return self.written.line
 
     @property
     def column(self) -> int:
+        """Return its first column there."""
         return self.written.column
 
     @property
     def end_line(self) -> int:
+        """Return its last line there."""
         return self.written.end_line
 
     @property
     def end_column(self) -> int:
+        """Return one past its last column there."""
         return self.written.end_column

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
-from os.path import commonprefix
 
 from eastgate.basics.caching import SizedCache
 from eastgate.basics.diagnostics import Reporter, did_you_mean
@@ -58,8 +57,9 @@ def _is_one_slip(word: str, other: str) -> bool:
     """Return whether the distance is 1. Most names are far from each other, which this sees at once."""
     if word == other or abs(len(word) - len(other)) > 1:
         return False
-    start = len(commonprefix((word, other)))
-    rest, wanted = word[start:], other[start:]
+    shorter = min(len(word), len(other))
+    first = next((at for at in range(shorter) if word[at] != other[at]), shorter)
+    rest, wanted = word[first:], other[first:]
     is_changed = rest[1:] == wanted[1:]
     is_moved = rest[1:] == wanted or rest == wanted[1:]
     return is_changed or is_moved or (rest[:2] == wanted[1::-1] and rest[2:] == wanted[2:])

@@ -95,9 +95,7 @@ def check_one_side(context: Context) -> Iterator[Finding]:
                     yield from _one_side(pods, policy, direction, rule)
 
 
-def _one_side(
-    pods: SelectedPods, policy: NetworkPolicy, direction: Direction, rule: NetworkRule
-) -> Iterator[Finding]:
+def _one_side(pods: SelectedPods, policy: NetworkPolicy, direction: Direction, rule: NetworkRule) -> Iterator[Finding]:
     selected = [pod for pod in pods.by_policy[policy] if not pod.host_network]
     for peer in rule.peers or ():
         others = pods_of_peer(peer, direction, pods)

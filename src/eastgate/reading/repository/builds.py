@@ -6,9 +6,11 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from eastgate.reading.manifests.files import Bounds
 from eastgate.reading.manifests.objects import Matters
+from eastgate.reading.repository.batches import batches_of, build_batch
 from eastgate.reading.repository.closure import FileCache
 from eastgate.reading.repository.helm import build_chart, files_of_chart
 from eastgate.reading.repository.kustomize import KustomizationBuild, files_of_kustomization
@@ -48,7 +50,7 @@ class Builds:
     def _run(self) -> None:
         pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_AT_ONCE), "build")
         try:
-            builds = []
+            builds: dict[Workshop, list[KustomizationBuild]] = {}
             for part, environment in self._parts:
                 workshop = self._workshop(environment)
                 if isinstance(part, ChartRender):
@@ -57,11 +59,15 @@ class Builds:
                 else:
                     build = KustomizationBuild(part, workshop, self.takes)
                     self._results[id(part)] = build.finish
-                    builds += [build] if build.prepare() else []
-            for _ in pool.map(KustomizationBuild.run, builds):
-                pass  # what goes wrong is raised
-        finally:
+                    if build.prepare():
+                        builds.setdefault(workshop, []).append(build)
+            for workshop, waiting in builds.items():
+                list(pool.map(partial(build_batch, workshop=workshop), batches_of(waiting)))
+                list(pool.map(KustomizationBuild.run, waiting))
+        except BaseException:
             pool.shutdown(cancel_futures=True)
+            raise
+        pool.shutdown()
         for workshop in self._workshops.values():
             workshop.cache.trim()
 

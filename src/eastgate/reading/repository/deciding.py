@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.objects import Matters
 from eastgate.reading.manifests.templates import is_template
 from eastgate.reading.repository.closure import BuildFiles
 from eastgate.reading.repository.declarations import entries, mapping
-from eastgate.reading.repository.origins import DEFINITION, WrittenFile
+from eastgate.reading.repository.written import DEFINITION, WrittenFile
 
 GENERATED: Final = {"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"}
 """The fields of generators, and the kinds that these make."""
@@ -25,9 +26,16 @@ Values = Sequence[Mapping[str, Plain]]
 """What the kustomizations of a build say."""
 
 
-def count_unused(
-    values: Values, closure: BuildFiles, taken: Sequence[tuple[str, WrittenFile]], takes: Matters
-) -> int | None:
+@dataclass(frozen=True, slots=True)
+class TakenFile:
+    """A file that a kustomization takes in: the field that names it, and the real path of the folder."""
+
+    file: WrittenFile
+    field: str
+    folder: str
+
+
+def count_unused(values: Values, closure: BuildFiles, taken: Sequence[TakenFile], takes: Matters) -> int | None:
     """Return the number of objects of a build if none is taken; None if one may be."""
     keys = {key for value in values for key in value}
     generated = {kind for key, kind in GENERATED.items() if key in keys}
@@ -36,8 +44,8 @@ def count_unused(
     if any(word in file.content for file in closure.files.values() for word in _CHANGE_KIND):
         return None
     count = len(generated)
-    for name, file in taken:
-        types = file.types if name in RESOURCES else None
+    for part in taken:
+        types = part.file.types if part.field in RESOURCES else None
         if types is None or any(takes(*type_) or is_template(*type_) for type_ in types):
             return None
         count += len(types)

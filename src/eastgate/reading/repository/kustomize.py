@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import field, replace
 from functools import partial
 
@@ -21,13 +22,13 @@ from eastgate.reading.manifests.objects import Matters
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.repository.charts import InflatedChart, inflate
 from eastgate.reading.repository.closure import BuildFiles, TooMuchError
-from eastgate.reading.repository.deciding import count_unused, short_definitions
+from eastgate.reading.repository.deciding import TakenFile, count_unused, short_definitions
 from eastgate.reading.repository.generators import without_missing_sources
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
-from eastgate.reading.repository.origins import DEFINITION, EXTENSIONS, WrittenFile
 from eastgate.reading.repository.rewriting import merged, patch_files, remote_files, tolerant
 from eastgate.reading.repository.running import Built, Workshop, in_copy
+from eastgate.reading.repository.written import DEFINITION, EXTENSIONS, WrittenFile
 
 _MOST_FOLDERS = 1000
 _WITH_FILES = ("generators", "transformers", "validators")  # of plugins, whose fields name files too
@@ -37,7 +38,7 @@ _ORIGINS: list[Plain] = ["originAnnotations"]
 
 
 @dataclass(slots=True)
-class _Folder:
+class Folder:
     """A kustomization in a build: its folder, its file, and what it says."""
 
     path: str
@@ -84,28 +85,29 @@ class KustomizationBuild:
         self.closure = BuildFiles(workshop.bounds, workshop.files)
         self.inflated: dict[str, InflatedChart] = {}
         self.charts: list[str] = []
-        self.taken: list[tuple[str, WrittenFile]] = []  # files that are parts, and the fields that name them
+        self.taken: list[TakenFile] = []
         self.where = part.folder
         self.is_strict = False  # whether something may name a file out of what is copied
         self._workshop = workshop
         self._takes = takes
-        self._folders: dict[str, _Folder] = {}
+        self.folders: dict[str, Folder] = {}
         self._absent: list[str] = []
-        self._closures: list[BuildFiles] = []
+        self.arguments: list[str] = []
+        self.tries: list[tuple[BuildFiles, str]] = []  # the files to build, and their key, in the order of tries
         self._output: ProgramOutput | None = None
 
     @property
     def values(self) -> list[dict[str, Plain]]:
         """Return what its kustomizations say, with what Flux adds."""
-        return [folder.value for folder in self._folders.values()]
+        return [folder.value for folder in self.folders.values()]
 
     @property
     def is_understood(self) -> bool:
         """Return whether each of its folders has a kustomization that can be read."""
-        return self.root in self._folders and len(self._folders) == len(self.closure.folders)
+        return self.root in self.folders and len(self.folders) == len(self.closure.folders)
 
     def prepare(self) -> bool:
-        """Collect what is built; return whether a program is to run. If not, it may be finished."""
+        """Collect what is built; return whether a program is to run. If not, it can be finished."""
         name = f"kustomization `{printable(self.part.folder)}`"
         if self._workshop.kustomize is None:
             self.built.leave_out(name, self.part.folder, "neither kustomize nor kubectl is on the PATH")
@@ -121,18 +123,33 @@ class KustomizationBuild:
             if count is not None:
                 self.built.unused = count
                 return False
-        self._closures = list(self._to_build())
-        return True
+        root = self.closure.root()
+        self.is_strict |= any(os.path.commonpath([root, path]) != root for path in self._absent)
+        self.arguments = [*([] if self.is_strict else [ANY_FOLDER]), "--", in_copy(self.root, self.closure)]
+        for closure in self._to_build():
+            self.tries.append((closure, self._workshop.key(closure, self.command, self.arguments)))
+        return not self._take_cached()
 
     def run(self) -> None:
-        """Run the program, or take what it wrote from the cache.
+        """Run the program. The copy has no bodies of definitions of kinds, unless the program fails without them."""
+        while not self._take_cached():
+            closure, key = self.tries[0]
+            output = self._workshop.run(closure, self.command, self.arguments)
+            self._workshop.keep(key, output)
+            self._take(output)
 
-        The copy has no bodies of definitions of kinds, unless the program fails without them.
-        """
-        for closure in self._closures:
-            self._output = self._workshop.output(closure, self.command, self.arguments)
-            if self._output.problem is None:
-                return
+    def _take_cached(self) -> bool:
+        """Take what the cache has; return whether it is the end result."""
+        while self.tries:
+            output = self._workshop.cached(self.tries[0][1])
+            if output is None:
+                return False
+            self._take(output)
+        return True
+
+    def _take(self, output: ProgramOutput) -> None:
+        self._output = output
+        self.tries = self.tries[1:] if output.problem is not None else []
 
     def finish(self) -> Built:
         """Return the result, after it ran if it was to run."""
@@ -154,13 +171,6 @@ class KustomizationBuild:
         """Return the program that builds it."""
         return self._workshop.kustomize or ()
 
-    @property
-    def arguments(self) -> list[str]:
-        """Return the arguments of the program."""
-        root = self.closure.root()
-        self.is_strict |= any(os.path.commonpath([root, path]) != root for path in self._absent)
-        return [*([] if self.is_strict else [ANY_FOLDER]), "--", in_copy(self.root, self.closure)]
-
     def _to_build(self) -> Iterator[BuildFiles]:
         """Yield the files to build, in the order in which to try."""
         is_needed = self._takes is None or self._takes(f"{EXTENSIONS}/v1", DEFINITION)
@@ -175,7 +185,7 @@ class KustomizationBuild:
             self.built.leave_out(f"kustomization `{printable(self.part.folder)}`", self.part.folder, why)
             return False
         self._collect_all([(self.part.folder, self.root)])
-        top = self._folders.get(self.root) or self._generated()
+        top = self.folders.get(self.root) or self._generated()
         if top is None:
             if not self._has_file(self.root):
                 why = "there is no kustomization in it"
@@ -201,10 +211,10 @@ class KustomizationBuild:
                 raise TooMuchError
             folder = self._read(shown, real)
             if folder is not None:
-                self._folders[real] = folder
+                self.folders[real] = folder
                 waiting += self._collect(folder)
 
-    def _read(self, shown: str, real: str) -> _Folder | None:
+    def _read(self, shown: str, real: str) -> Folder | None:
         """Read a kustomization; None if there is none, or it cannot be understood."""
         found: list[tuple[str, WrittenFile]] = []
         for name in FILES:
@@ -212,17 +222,17 @@ class KustomizationBuild:
             file = self.closure.add_file(path, os.path.normpath(os.path.join(shown, name)))
             if file is not None:
                 found.append((os.path.realpath(path), file))
-        if len(found) != 1 or len(found[0][1].nodes) != 1:
+        if len(found) != 1 or len(found[0][1].values) != 1:
             return None
-        value = found[0][1].nodes[0].plain()
+        value = deepcopy(found[0][1].values[0])
         if not isinstance(value, dict):
             return None
         api_version = value.get("apiVersion")
         if isinstance(api_version, str) and api_version.partition("/")[0] != GROUP:
             return None
-        return _Folder(real, shown, found[0][1], found[0][0], value)
+        return Folder(real, shown, found[0][1], found[0][0], value)
 
-    def _collect(self, folder: _Folder) -> list[tuple[str, str]]:
+    def _collect(self, folder: Folder) -> list[tuple[str, str]]:
         """Collect the files that a kustomization names; return the folders."""
         waiting = self._collect_parts(folder)
         for path, name in remote_files(folder.value):
@@ -239,13 +249,13 @@ class KustomizationBuild:
         for name in _WITH_FILES:
             for entry in _strings(folder.value.get(name)):
                 file = self.closure.files.get(os.path.realpath(os.path.join(folder.path, entry)))
-                for node in file.nodes if file is not None else ():
-                    words.update(words_of(node.plain()))
+                for value in file.values if file is not None else ():
+                    words.update(words_of(value))
         for word in sorted(words | {word.partition("=")[2] for word in words}):
             self._collect_word(folder, word)
         return waiting
 
-    def _collect_word(self, folder: _Folder, word: str) -> None:
+    def _collect_word(self, folder: Folder, word: str) -> None:
         """Add the file that a word may name."""
         if not word or "\n" in word or "\0" in word:
             return
@@ -259,7 +269,7 @@ class KustomizationBuild:
             if self.closure.add_file(path, shown) is None:
                 self.is_strict = True
 
-    def _collect_parts(self, folder: _Folder) -> list[tuple[str, str]]:
+    def _collect_parts(self, folder: Folder) -> list[tuple[str, str]]:
         waiting: list[tuple[str, str]] = []
         for name in PARTS:
             entries = folder.value.get(name)
@@ -284,7 +294,7 @@ class KustomizationBuild:
                     waiting.append((shown, path))
                     folder.inner.append(os.path.realpath(path))
                 elif os.path.isfile(path) and (file := self.closure.add_file(path, shown)) is not None:
-                    self.taken.append((name, file))
+                    self.taken.append(TakenFile(file, name, folder.path))
             folder.value[name] = kept
         return waiting
 
@@ -300,7 +310,7 @@ class KustomizationBuild:
             return "it is a folder without a kustomization"
         return None
 
-    def _take_charts(self, folder: _Folder) -> None:
+    def _take_charts(self, folder: Folder) -> None:
         """Render the charts of a kustomization, and put what they are among its resources."""
         if folder.value.pop("helmChartInflationGenerator", None) is not None:
             where = folder.where("helmChartInflationGenerator")
@@ -325,7 +335,7 @@ class KustomizationBuild:
                 self.inflated[path] = chart
                 names.append(os.path.relpath(path, folder.path))
 
-    def _generated(self) -> _Folder | None:
+    def _generated(self) -> Folder | None:
         """Return a kustomization of the part's resources, as Flux generates one for a folder that has none."""
         if not self.part.resources:
             return None
@@ -335,7 +345,7 @@ class KustomizationBuild:
             if os.path.isdir(path):
                 waiting.append((path, path))
             elif (file := self.closure.add_file(path, path)) is not None:
-                self.taken.append(("resources", file))
+                self.taken.append(TakenFile(file, "resources", self.root))
             else:
                 self.built.leave_out(f"`{printable(path)}`", path, "it cannot be read, or leads out of what is read")
                 continue
@@ -343,46 +353,46 @@ class KustomizationBuild:
         self._collect_all(waiting)
         value: dict[str, Plain] = {"resources": names}
         path = os.path.join(self.root, FILES[0])
-        folder = _Folder(self.root, self.part.folder, WrittenFile(self.part.folder, b""), path, value)
+        folder = Folder(self.root, self.part.folder, WrittenFile(self.part.folder, b""), path, value)
         folder.inner = [os.path.realpath(path) for _, path in waiting]
-        self._folders[self.root] = folder
+        self.folders[self.root] = folder
         return folder
 
-    def _overlay(self, top: _Folder) -> None:
+    def _overlay(self, top: Folder) -> None:
         """Merge what Flux adds into the kustomization of the folder."""
         overlay = dict(self.part.overlay)
         if self.part.namespace is not None:
             overlay["namespace"] = self.part.namespace
-        before = set(self._folders)
+        before = set(self.folders)
         top.value = merged(top.value, overlay)
         if "components" in overlay:
-            more = _Folder(top.path, top.shown, top.file, top.file_path, {"components": overlay["components"]})
+            more = Folder(top.path, top.shown, top.file, top.file_path, {"components": overlay["components"]})
             self._collect_all(self._collect_parts(more))
             kept = _strings(more.value.get("components"))
             dropped = set(_strings(overlay["components"])) - set(kept)
             top.value["components"] = [name for name in _strings(top.value["components"]) if name not in dropped]
-            top.inner += [path for path in self._folders if path not in before]
+            top.inner += [path for path in self.folders if path not in before]
             top.lacks |= more.lacks
 
     def _rewrite(self) -> None:
         """Put the kustomizations that differ from those in the files into the copy."""
         self.patches = tuple(
             file
-            for folder in self._folders.values()
+            for folder in self.folders.values()
             for name in patch_files(folder.value)
             if (file := self.closure.files.get(os.path.realpath(os.path.join(folder.path, name)))) is not None
         )
-        top = self._folders[self.root]
-        lacking = {path for path, folder in self._folders.items() if folder.lacks}
-        while more := {p for p, folder in self._folders.items() if p not in lacking and lacking & {*folder.inner}}:
+        top = self.folders[self.root]
+        lacking = {path for path, folder in self.folders.items() if folder.lacks}
+        while more := {p for p, folder in self.folders.items() if p not in lacking and lacking & {*folder.inner}}:
             lacking |= more
         for path in lacking:
-            folder = self._folders[path]
+            folder = self.folders[path]
             folder.value = tolerant(folder.value, partial(self._file_of, path))
             folder.value.setdefault("buildMetadata", _ORIGINS)  # one that is empty would be an error
         top.value["buildMetadata"] = _ORIGINS
-        for folder in self._folders.values():
-            if folder is top or folder.path in lacking or folder.value != _plain(folder.node):
+        for folder in self.folders.values():
+            if folder is top or folder.path in lacking or [folder.value] != folder.file.values:
                 self.closure.replaced[folder.file_path] = json.dumps(folder.value).encode()
 
     def _file_of(self, folder: str, name: str) -> WrittenFile | None:
@@ -391,7 +401,3 @@ class KustomizationBuild:
 
 def _strings(value: Plain) -> list[str]:
     return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
-
-
-def _plain(node: Node | None) -> Plain:
-    return node.plain() if node is not None else None

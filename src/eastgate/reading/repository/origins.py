@@ -7,106 +7,22 @@ has the same text. All other values are shown in the result, whose name then has
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Final
 
-from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.diagnostics.spans import SourceText, Span, WrittenSpan
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.reading.manifests.heads import type_of
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.roots import chunk_nodes, read_nodes_text
-from eastgate.reading.manifests.text import decode
-from eastgate.reading.manifests.yaml.parser import chunks
-
-EXTENSIONS: Final = "apiextensions.k8s.io"
-DEFINITION: Final = "CustomResourceDefinition"
+from eastgate.reading.manifests.roots import read_nodes_text
+from eastgate.reading.repository.written import WrittenFile
 
 _Place = tuple[int, int, int, int]
 _SEPARATOR = regex(r"---(?:\s|$)")
-_SOMETHING = regex(r"(?m)^(?!---)[^#\n]*[^#\s]")
 _KIND = regex(r"(?m)^kind: (.+)$")
 _NAME = regex(r"(?m)^metadata:\n(?:  .*\n|\n)*?  name: (.+)$")
-_METADATA = regex(r"(?m)^metadata:.*\n(?:(?:[ #].*)?\n)*")
 _DESCRIBES = regex(r"(?:apiVersion|kind)\s*:")
-
-
-class WrittenFile:
-    """A file that a build reads, under the name that users know."""
-
-    __slots__ = ("_nodes", "_of_kind", "_short", "_types", "content", "name", "source")
-
-    def __init__(self, name: str, content: bytes) -> None:
-        self.name = name
-        self.content = content
-        self.source: SourceText | None = None
-        self._nodes: list[Node] | None = None
-        self._of_kind: dict[str, Sequence[Node]] = {}
-        self._types: tuple[tuple[str, str], ...] | None = ()
-        self._short: bytes | None = None
-
-    @property
-    def nodes(self) -> list[Node]:
-        """Return the documents in it."""
-        if self._nodes is None:
-            self._nodes = read_nodes_text(self.name, self.content).nodes
-        return self._nodes
-
-    def of_kind(self, kind: str | None) -> Sequence[Node]:
-        """Return at least the documents of a kind. Others are not read if they need not be: definitions are large."""
-        if kind is None or self._nodes is not None or self.name.lower().endswith(".json"):
-            return self.nodes
-        if kind not in self._of_kind:
-            text = decode(self.name, self.content, Reporter())
-            string = text.source.text if text is not None else ""
-            heads = re.compile(rf"(?m)^kind:[ ]+[\"']?{re.escape(kind)}[\"']?[ ]*(?:#.*)?$")
-            extents = [extent for extent in chunks(string) if heads.search(string, *extent)]
-            found = [
-                node for extent in extents if text is not None for node, _ in chunk_nodes(text, *extent, Reporter())
-            ]
-            self._of_kind[kind] = found or self.nodes
-        return self._of_kind[kind]
-
-    @property
-    def types(self) -> tuple[tuple[str, str], ...] | None:
-        """Return `apiVersion` and `kind` of each document, as far as no reader can differ; None where one may."""
-        if self._types == ():
-            string = self.content.decode("utf-8", "replace")
-            pieces = (string[start:end] for start, end in chunks(string))
-            types = [type_of(piece) for piece in pieces if _SOMETHING.search(piece)]
-            good = tuple(type_ for type_ in types if type_ is not None)
-            self._types = good if len(good) == len(types) else None
-        return self._types
-
-    @property
-    def short(self) -> bytes:
-        """Return the content, with only the type and the metadata of definitions of kinds: the rest is large."""
-        if self._short is None:
-            self._short = self.content
-            if DEFINITION.encode() in self.content:
-                string = self.content.decode("utf-8", "surrogateescape")
-                pieces = [_short(string[start:end]) for start, end in chunks(string)]
-                self._short = "".join(pieces).encode("utf-8", "surrogateescape")
-        return self._short
-
-    @property
-    def text(self) -> SourceText:
-        """Return its text."""
-        if self.source is None:
-            self.source = SourceText(self.name, self.content.decode("utf-8", "replace"))
-        return self.source
-
-
-def _short(document: str) -> str:
-    type_ = type_of(document)
-    metadata = _METADATA.search(document)
-    if metadata is None or type_ is None or type_[0].partition("/")[0] != EXTENSIONS or type_[1] != DEFINITION:
-        return document
-    return f"---\napiVersion: {type_[0]}\nkind: {type_[1]}\n{metadata[0]}"
 
 
 @dataclass(frozen=True, slots=True)
