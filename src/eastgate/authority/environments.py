@@ -77,7 +77,7 @@ def deployments(
     several = [each for environments in found.values() if len(environments) > 1 for each in environments]
     if several:
         names = dict.fromkeys(environment.name for environment in several)
-        return chosen([_deployment(name, given, found) for name in names], patterns)
+        return _sharing(chosen([_deployment(name, given, found) for name in names], patterns))
     whole = tuple(_whole(path, found) for path in given)
     only = Deployment(None, whole, tuple(each for environments in found.values() for each in environments))
     return chosen([only], patterns)
@@ -90,6 +90,23 @@ def chosen(found: Sequence[Deployment], patterns: Sequence[str]) -> list[Deploym
     names = {deployment: deployment.names for deployment in found}
     matched = _matching(patterns, [name for each in names.values() for name in each])
     return [deployment for deployment in found if matched & {*names[deployment]}]
+
+
+def _sharing(deployments: list[Deployment]) -> list[Deployment]:
+    """Return several deployments with environments whose builds are done together."""
+    if len(deployments) == 1:
+        return deployments  # may be read again when files have changed
+    from eastgate.reading.repository.builds import share
+
+    shared = share([environment for each in deployments for environment in each.environments])
+    return [
+        Deployment(
+            each.name,
+            tuple(shared.get(id(path), path) for path in each.paths),
+            tuple(shared[id(environment)] for environment in each.environments),
+        )
+        for each in deployments
+    ]
 
 
 def _deployment(name: str, paths: Sequence[Path], found: dict[Path, list[Environment]]) -> Deployment:

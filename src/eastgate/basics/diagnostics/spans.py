@@ -49,8 +49,12 @@ class SourceText:
         return ""
 
     def place(self, line: int, column: int, end_line: int, end_column: int) -> Span:
-        """Return the span of a stretch of it; of a text that a program built, where that was written."""
+        """Return the span of a stretch of it; of a text that a program built, one of where that was written."""
         return Span(self, line, column, end_line, end_column)
+
+    def origin_of(self, built: Span) -> Span:
+        """Return where a stretch of this text was written, if a program built it."""
+        return built
 
     def line(self, number: int) -> str:
         """Return the text of a line, counted from 1, without its line break; empty where there is none.
@@ -131,15 +135,55 @@ class Span:
 
 
 class WrittenSpan(Span):
-    """A stretch of a text that a program built something of, and what it built. Most spans need no place for that."""
+    """The place where a stretch of a built text was written. It is looked up when somebody asks: most are not shown."""
 
-    __slots__ = ("_built",)
+    __slots__ = ("_built", "_written")
 
-    def __init__(self, written: Span, built: Span) -> None:
-        super().__init__(written.source, written.line, written.column, written.end_line, written.end_column)
+    _built: Span
+    _written: Span | None
+
+    def __init__(self, built: Span) -> None:
         object.__setattr__(self, "_built", built)
+        object.__setattr__(self, "_written", None)
+
+    def __reduce__(self) -> tuple[type[WrittenSpan], tuple[Span]]:
+        return WrittenSpan, (self.built,)
 
     @property
     def built(self) -> Span:
         """Return the stretch that was built of this one."""
-        return self._built  # type: ignore[attr-defined, no-any-return]
+        return self._built
+
+    @property
+    def written(self) -> Span:
+        """Return the place as a span of the text that was written."""
+        written = self._written
+        if written is None:
+            written = self._built.source.origin_of(self._built)
+            object.__setattr__(self, "_written", written)
+        return written
+
+    @property
+    def source(self) -> SourceText:
+        """Return the text that was written."""
+        return self.written.source
+
+    @property
+    def line(self) -> int:
+        """Return its first line there."""
+        return self.written.line
+
+    @property
+    def column(self) -> int:
+        """Return its first column there."""
+        return self.written.column
+
+    @property
+    def end_line(self) -> int:
+        """Return its last line there."""
+        return self.written.end_line
+
+    @property
+    def end_column(self) -> int:
+        """Return one past its last column there."""
+        return self.written.end_column

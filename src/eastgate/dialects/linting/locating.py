@@ -33,7 +33,7 @@ def nearest_name(word: str, names: Collection[str]) -> str | None:
         likely = [name for name in likely if abs(len(name) - len(word)) <= 2 and _is_alike(name, word)][:_MOST]
     close = did_you_mean(word, likely)
     if close is None and len(word) > 2:  # in a short name one letter makes another name
-        close = next((name for name in likely if len(name) > 2 and _distance(word, name) == 1), None)
+        close = next((name for name in likely if len(name) > 2 and _is_one_slip(word, name)), None)
     return close
 
 
@@ -51,6 +51,18 @@ def corrected_name(word: str, names: Collection[str]) -> str | None:
 
 def _letters(name: str) -> str:
     return "".join(letter for letter in name if not letter.isdigit())
+
+
+def _is_one_slip(word: str, other: str) -> bool:
+    """Return whether the distance is 1. Most names are far from each other, which this sees at once."""
+    if word == other or abs(len(word) - len(other)) > 1:
+        return False
+    shorter = min(len(word), len(other))
+    first = next((at for at in range(shorter) if word[at] != other[at]), shorter)
+    rest, wanted = word[first:], other[first:]
+    is_changed = rest[1:] == wanted[1:]
+    is_moved = rest[1:] == wanted or rest == wanted[1:]
+    return is_changed or is_moved or (rest[:2] == wanted[1::-1] and rest[2:] == wanted[2:])
 
 
 def _distance(word: str, other: str) -> int:

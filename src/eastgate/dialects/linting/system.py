@@ -7,6 +7,7 @@ although no manifest has them, so that lint does not report what a component of 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Final
 
 from eastgate.basics.records import dataclass
@@ -326,8 +327,13 @@ def intended_label(pods: Selector) -> tuple[str, str, str] | None:
     """Return the label of pods of the cluster itself that a selector misspells: key, value, and what is meant."""
     if selects_system_pods(pods):
         return None
-    meant = ((key, value, corrected_name(value, _APPS)) for key, value in _asked(pods))
+    meant = ((key, value, _intended_app(value)) for key, value in _asked(pods))
     return next(((key, value, close) for key, value, close in meant if close is not None), None)
+
+
+@lru_cache(maxsize=4096)
+def _intended_app(value: str) -> str | None:
+    return corrected_name(value, _APPS)
 
 
 def _asked(selector: Selector) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from eastgate.dialects.linting import Context, Finding, enumerated
 from eastgate.dialects.linting.system import DNS_SERVERS, namespace_labels
 from eastgate.dialects.network import lint_codes as codes
 from eastgate.dialects.network.lint_peers import pods_of_peer
-from eastgate.dialects.network.lint_pods import PodClass, SelectedPods, as_destination, as_source
+from eastgate.dialects.network.lint_pods import PodClass, SelectedPods, as_destination
 from eastgate.dialects.network.model import NetworkPolicy, NetworkRule
 from eastgate.ir import AllowAny, Effect, Layer, Request, labels_text
 from eastgate.ir.attributes import DESTINATION_NAMESPACE, PORT, PORT_NAME, TRANSPORT, VICINITY
@@ -92,50 +92,27 @@ def check_one_side(context: Context) -> Iterator[Finding]:
         for direction, rules in policy.rules.items():
             for rule in rules:
                 if rule.step.effect is Effect.ACCEPT and not policy.audit:
-                    yield from _one_side(context, pods, policy, direction, rule)
+                    yield from _one_side(pods, policy, direction, rule)
 
 
-def _one_side(
-    context: Context, pods: SelectedPods, policy: NetworkPolicy, direction: Direction, rule: NetworkRule
-) -> Iterator[Finding]:
+def _one_side(pods: SelectedPods, policy: NetworkPolicy, direction: Direction, rule: NetworkRule) -> Iterator[Finding]:
     selected = [pod for pod in pods.by_policy[policy] if not pod.host_network]
     for peer in rule.peers or ():
         others = pods_of_peer(peer, direction, pods)
         if not selected or not others or len(selected) * len(others) > _MOST_PAIRS:
             continue
-        refusing = [other for other in others if not _any_open(context, pods, direction, selected, other)]
+        end = Direction.EGRESS if direction is Direction.INGRESS else Direction.INGRESS
+        refusing = [other for other in others if not any(pods.opens(other, end, pod) for pod in selected)]
         if refusing:
-            end = Direction.EGRESS if direction is Direction.INGRESS else Direction.INGRESS
             keys = enumerated([pod.key for pod in refusing])
             toward = enumerated([pod.key for pod in selected])
             words = ("sends", "to") if end is Direction.EGRESS else ("takes", "from")
             message = (
                 f"{policy.ref} allows {keys}, whose own {end} policies refuse what it {words[0]} {words[1]} {toward}"
             )
-            closing = sorted({str(each.ref) for pod in refusing for each in _isolating(pods, pod, end)})
+            closing = sorted({str(each.ref) for pod in refusing for each in pods.isolating(pod, end)})
             help_ = f"allow it at the other end, too: {enumerated(closing)}"
             yield Finding(codes.ONE_SIDE, message, peer.span, help_, (str(policy.ref), *closing[:3]))
-
-
-def _isolating(pods: SelectedPods, pod: Workload, direction: Direction) -> list[NetworkPolicy]:
-    return [policy for policy, selected in pods.by_policy.items() if pod in selected and direction in policy.rules]
-
-
-def _any_open(
-    context: Context, pods: SelectedPods, direction: Direction, selected: list[Workload], other: Workload
-) -> bool:
-    """Return whether a pod at the other end may be connected with one that a policy selects."""
-    end = Direction.EGRESS if direction is Direction.INGRESS else Direction.INGRESS
-    layer = pods.layer(other, end)
-    if layer is None:
-        return True
-    return any(pod is other or context.can_allow(layer, _towards(pod, end, pods)) for pod in selected)
-
-
-def _towards(pod: Workload, end: Direction, pods: SelectedPods) -> Request:
-    if end is Direction.EGRESS:
-        return as_destination(pod.namespace, pod.labels, pods.world, pods.world.address_of(pod))
-    return as_source(pod, pods.world)
 
 
 # Pods

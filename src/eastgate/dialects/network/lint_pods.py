@@ -59,6 +59,9 @@ class SelectedPods:
             for pod in self.by_policy[policy]:
                 if not pod.host_network:
                     selecting.setdefault(pod.key, []).append(policy)
+        self._context = context
+        self._selecting = selecting
+        self._opens: dict[tuple[PodClass, Direction, str], bool] = {}
         self._class_of: dict[str, PodClass] = {}
         classes: dict[tuple[NetworkPolicy, ...], PodClass] = {}
         for key, policies in sorted(selecting.items()):
@@ -77,10 +80,25 @@ class SelectedPods:
                 values.setdefault(key, set()).add(value)
         return labels
 
-    def layer(self, pod: Workload, direction: Direction) -> Layer | None:
-        """Return the layer of a direction at a pod; None where no policy governs it."""
+    def isolating(self, pod: Workload, direction: Direction) -> list[NetworkPolicy]:
+        """Return the policies with rules of a direction that select a pod."""
+        return [policy for policy in self._selecting.get(pod.key, ()) if direction in policy.rules]
+
+    def opens(self, pod: Workload, direction: Direction, other: Workload) -> bool:
+        """Return whether the policies of a pod may allow a connection to another one or, of ingress, from it."""
         pod_class = self._class_of.get(pod.key)
-        return None if pod_class is None else pod_class.layers.get(direction)
+        layer = None if pod_class is None else pod_class.layers.get(direction)
+        if pod_class is None or layer is None or pod is other:
+            return True
+        key = pod_class, direction, other.key
+        if key not in self._opens:
+            self._opens[key] = self._context.can_allow(layer, self._towards(other, direction))
+        return self._opens[key]
+
+    def _towards(self, pod: Workload, direction: Direction) -> Request:
+        if direction is Direction.EGRESS:
+            return as_destination(pod.namespace, pod.labels, self.world, self.world.address_of(pod))
+        return as_source(pod, self.world)
 
 
 def as_destination(namespace: str, labels: Mapping[str, str], world: World, ip: str | None = None) -> Request:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from eastgate.basics.caching import SizedCache
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import brief, dataclass
@@ -54,13 +55,19 @@ class Stretch:
 
     def node(self) -> Node:
         """Read the value with positions. Findings are not reported: they were when it was first read."""
+        if not self.path:
+            return self._root()
+        key = self.text, self.start, self.end
+        return _WITH_PARTS.get(key, lambda: (self._root(), self.end - self.start)).nearest(*self.path)
+
+    def _root(self) -> Node:
         silent = Reporter()
         if self.is_json:
             root = next(iter(read_json_nodes(self.text, self.start, self.end, silent)), None)
         else:
             root = read_yaml_node(self.text, self.start, self.end, silent)
         assert root is not None  # noqa: S101 - it could be read the first time
-        return root.nearest(*self.path)
+        return root
 
     @property
     def written(self) -> str | None:
@@ -70,6 +77,10 @@ class Stretch:
     def span(self) -> Span:
         """Return the position of the value."""
         return self.node().span if self.path else self.text.span(self.start, self.end)
+
+
+_WITH_PARTS: Final[SizedCache[tuple[DecodedText, int, int], Node]] = SizedCache(1 << 20)
+"""Lists, whose entries are asked for one after the other; the size is in characters."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, BinaryIO
 
 from eastgate.basics.collection import no_collection
@@ -75,13 +74,14 @@ def read(
     reading.excluded, reading.refused = inputs.excluded, inputs.refused
     reading.unbuilt += inputs.unbuilt
     collector = Collector(reading, positioned, matters, differ, takes=takes, skim=skim, namespace=namespace)
-    with no_collection(), _builds(inputs.entries, limits, collector) as builds:
+    with no_collection():
+        builds = _builds(inputs.entries, limits, collector)
         for done, entry in enumerate(inputs.entries, 1):
             collector.explicit = entry.explicit and entry.part is None
             collector.namespace = entry.namespace or namespace
             try:
-                if builds is not None and entry.part is not None:
-                    _collect_built(entry, builds.result(entry.part), collector, reading)
+                if builds is not None and entry.part is not None and entry.environment is not None:
+                    _collect_built(entry, builds.result(entry.part, entry.environment), collector, reading)
                 else:
                     _collect_input(entry, stdin, collector, reading)
             except Exception as error:
@@ -137,14 +137,14 @@ def _collect_built(entry: Input, built: Built, collector: Collector, reading: Re
         _refuse_empty(entry, reading)
 
 
-def _builds(entries: Sequence[Input], bounds: Bounds, collector: Collector) -> AbstractContextManager[Builds | None]:
-    """Start to build the parts of environments."""
+def _builds(entries: Sequence[Input], bounds: Bounds, collector: Collector) -> Builds | None:
+    """Build the parts of environments."""
     parts = [(entry.part, entry.environment) for entry in entries if entry.part and entry.environment]
     if not parts:
-        return nullcontext()
-    from eastgate.reading.repository.builds import Builds  # few commands read environments
+        return None
+    from eastgate.reading.repository.builds import builds_of  # few commands read environments
 
-    return Builds(parts, bounds, collector.takes if collector.skims else None)
+    return builds_of(parts, bounds, collector.takes if collector.skims else None)
 
 
 def _shown(entry: Input) -> str:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 
 from eastgate.reading.manifests.files import Bounds
 from eastgate.reading.manifests.objects import Matters
+from eastgate.reading.repository.batches import batches_of, build_batch
 from eastgate.reading.repository.closure import FileCache
 from eastgate.reading.repository.helm import build_chart, files_of_chart
-from eastgate.reading.repository.kustomize import build_kustomization, files_of_kustomization
-from eastgate.reading.repository.model import ChartRender, Environment, Files, KustomizeBuild, RepositoryOptions
+from eastgate.reading.repository.kustomize import KustomizationBuild, files_of_kustomization
+from eastgate.reading.repository.model import ChartRender, Environment, Files, KustomizeBuild
 from eastgate.reading.repository.running import Built, Workshop, bounds_of
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 _MOST_AT_ONCE = 16
 
@@ -25,46 +24,92 @@ Buildable = KustomizeBuild | ChartRender
 
 
 class Builds:
-    """The builds of one run, each of which is started at once and has its result when it is asked for.
+    """The builds of one run. All programs run at once, several at a time; each result is made when it is asked for.
 
     With `takes`, what has only objects that it does not take is not built.
     """
 
     def __init__(
-        self,
-        parts: Sequence[tuple[Buildable, Environment]],
-        bounds: Bounds,
-        takes: Matters | None = None,
+        self, parts: Sequence[tuple[Buildable, Environment]], bounds: Bounds, takes: Matters | None = None
     ) -> None:
-        self._workshops: dict[tuple[str, str | None], Workshop] = {}
-        self._bounds = bounds
+        self.bounds = bounds
+        self.takes = takes
+        self._parts = parts  # as long as their ids are known
         self._files = FileCache()
-        self._pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_AT_ONCE), "build")
-        self._results: dict[int, Future[Built]] = {}
-        for part, environment in parts:
-            workshop = self._workshop(environment)
-            self._results[id(part)] = self._pool.submit(_build, part, workshop, environment.options, takes)
+        self._workshops: dict[tuple[str, str | None], Workshop] = {}
+        self._results: dict[int, Callable[[], Built]] = {}
+        self._run()
 
-    def __enter__(self) -> Builds:
-        return self
+    def result(self, part: Buildable, environment: Environment) -> Built:
+        """Return what a part is when built. It is kept for the first one who asks."""
+        made = self._results.pop(id(part), None)
+        if made is not None:
+            return made()
+        return Builds([(part, environment)], self.bounds, self.takes).result(part, environment)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._pool.shutdown(cancel_futures=True)
+    def _run(self) -> None:
+        pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST_AT_ONCE), "build")
+        try:
+            builds: dict[Workshop, list[KustomizationBuild]] = {}
+            for part, environment in self._parts:
+                workshop = self._workshop(environment)
+                if isinstance(part, ChartRender):
+                    future = pool.submit(build_chart, part, workshop, environment.options)
+                    self._results[id(part)] = future.result
+                else:
+                    build = KustomizationBuild(part, workshop, self.takes)
+                    self._results[id(part)] = build.finish
+                    if build.prepare():
+                        builds.setdefault(workshop, []).append(build)
+            for workshop, waiting in builds.items():
+                list(pool.map(partial(build_batch, workshop=workshop), batches_of(waiting)))
+                list(pool.map(KustomizationBuild.run, waiting))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+        pool.shutdown()
         for workshop in self._workshops.values():
             workshop.cache.trim()
 
-    def result(self, part: Buildable) -> Built:
-        """Return what a part is when built. It is asked for once."""
-        return self._results.pop(id(part)).result()
-
     def _workshop(self, environment: Environment) -> Workshop:
-        root, helm, charts = environment.root, environment.options.helm, environment.charts
-        key = root, helm
-        if key not in self._workshops:
-            self._workshops[key] = Workshop(bounds_of(root, self._bounds), self._files, helm, charts=charts)
-        return self._workshops[key]
+        root, helm = environment.root, environment.options.helm
+        if (root, helm) not in self._workshops:
+            bounds = bounds_of(root, self.bounds)
+            self._workshops[root, helm] = Workshop(bounds, self._files, helm, charts=environment.charts)
+        return self._workshops[root, helm]
+
+
+class SharedBuilds:
+    """The builds of environments that are read one after the other. All are done when the first one is read.
+
+    Files do not change meanwhile: this is for one run of a command.
+    """
+
+    def __init__(self) -> None:
+        self.environments: list[Environment] = []
+        self._builds: Builds | None = None
+
+    def of(self, bounds: Bounds, takes: Matters | None) -> Builds:
+        """Return the builds of all environments."""
+        if self._builds is None or (self._builds.bounds, self._builds.takes) != (bounds, takes):
+            parts = [(part, each) for each in self.environments for part in each.parts if not isinstance(part, Files)]
+            self._builds = Builds(parts, bounds, takes)
+        return self._builds
+
+
+def share(environments: Iterable[Environment]) -> dict[int, Environment]:
+    """Return, by the `id` of each environment, one whose builds are done together with those of the others."""
+    shared = SharedBuilds()
+    sharing = {id(environment): replace(environment, shared=shared) for environment in environments}
+    shared.environments += sharing.values()
+    return sharing
+
+
+def builds_of(parts: Sequence[tuple[Buildable, Environment]], bounds: Bounds, takes: Matters | None) -> Builds:
+    """Return the builds of some parts, with those of other environments if they are read too."""
+    shared = {id(environment.shared): environment.shared for _, environment in parts}
+    only = shared.popitem()[1] if len(shared) == 1 else None
+    return only.of(bounds, takes) if only is not None else Builds(parts, bounds, takes)
 
 
 def files_of_environment(environment: Environment, bounds: Bounds) -> list[str]:
@@ -80,9 +125,3 @@ def files_of_environment(environment: Environment, bounds: Bounds) -> list[str]:
         else:
             found |= dict.fromkeys([part.folder, *files_of_chart(part, workshop, environment.options)])
     return list(found)
-
-
-def _build(part: Buildable, workshop: Workshop, options: RepositoryOptions, takes: Matters | None) -> Built:
-    if isinstance(part, KustomizeBuild):
-        return build_kustomization(part, workshop, takes)
-    return build_chart(part, workshop, options)

@@ -10,8 +10,8 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.helm import CHART, NO_HELM, Release
 from eastgate.reading.repository.model import ChartRender, RepositoryOptions
-from eastgate.reading.repository.origins import WrittenFile
 from eastgate.reading.repository.running import Built, Workshop
+from eastgate.reading.repository.written import WrittenFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import field
 
 from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.files import Bounds
-from eastgate.reading.repository.origins import WrittenFile
+from eastgate.reading.repository.written import WrittenFile
 
 _MOST_FILES = 20_000
 _MOST_BYTES = 256 * 1024 * 1024

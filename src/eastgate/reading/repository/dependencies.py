@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.closure import BuildFiles
-from eastgate.reading.repository.origins import WrittenFile
 from eastgate.reading.repository.running import Built
 from eastgate.reading.repository.versions import VersionKey, satisfies, version_key
+from eastgate.reading.repository.written import WrittenFile
 
 VENDORED = "charts"
 

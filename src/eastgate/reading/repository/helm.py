@@ -23,8 +23,9 @@ from eastgate.reading.repository.closure import BuildFiles, TooMuchError
 from eastgate.reading.repository.dependencies import Dependencies, mapping_of
 from eastgate.reading.repository.duplicates import last_key_wins
 from eastgate.reading.repository.model import ChartRender, RepositoryOptions
-from eastgate.reading.repository.origins import BuiltDocument, BuiltText, WrittenFile
+from eastgate.reading.repository.origins import BuiltDocument, BuiltText
 from eastgate.reading.repository.running import Built, Workshop, in_copy
+from eastgate.reading.repository.written import WrittenFile
 
 CHART = "Chart.yaml"
 NO_HELM = "there is no helm program; give one with --helm PATH"

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import field
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import field, replace
 from functools import partial
 
 from eastgate.basics.diagnostics.printable import printable
@@ -18,35 +20,25 @@ from eastgate.reading.manifests.kustomizations import FILES, GROUP, PARTS, REMOT
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.objects import Matters
 from eastgate.reading.manifests.rendering import ProgramOutput
-from eastgate.reading.manifests.templates import is_template
 from eastgate.reading.repository.charts import InflatedChart, inflate
 from eastgate.reading.repository.closure import BuildFiles, TooMuchError
+from eastgate.reading.repository.deciding import RESOURCES, TakenFile, count_unused, short_definitions
 from eastgate.reading.repository.generators import without_missing_sources
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
-from eastgate.reading.repository.origins import WrittenFile
 from eastgate.reading.repository.rewriting import merged, patch_files, remote_files, tolerant
 from eastgate.reading.repository.running import Built, Workshop, in_copy
+from eastgate.reading.repository.written import DEFINITION, EXTENSIONS, WrittenFile
 
 _MOST_FOLDERS = 1000
 _WITH_FILES = ("generators", "transformers", "validators")  # of plugins, whose fields name files too
-_RESOURCES = ("resources", "bases")
-_GENERATED = {"configMapGenerator": "ConfigMap", "secretGenerator": "Secret"}
-_OPAQUE = {
-    "generators",
-    "transformers",
-    "validators",
-    "replacements",
-    "vars",
-}  # may make any object, or change its kind
-_CHANGE_KIND = (b"allowKindChange", b"/kind", b"/apiVersion", b"local-config")
 _FETCHED = "it would have to be fetched"
-_ANY_FOLDER = "--load-restrictor=LoadRestrictionsNone"
+ANY_FOLDER = "--load-restrictor=LoadRestrictionsNone"
 _ORIGINS: list[Plain] = ["originAnnotations"]
 
 
 @dataclass(slots=True)
-class _Folder:
+class Folder:
     """A kustomization in a build: its folder, its file, and what it says."""
 
     path: str
@@ -70,104 +62,141 @@ class _Folder:
         return f"{self.file.name}:{line}"
 
 
-def build_kustomization(part: KustomizeBuild, workshop: Workshop, takes: Matters | None = None) -> Built:
-    """Build a part of an environment. One of which nothing `takes` any object is not built."""
-    built = Built()
-    name = printable(part.folder)
-    if workshop.kustomize is None:
-        built.leave_out(f"kustomization `{name}`", part.folder, "neither kustomize nor kubectl is on the PATH")
-        return built
-    program = " ".join((os.path.basename(workshop.kustomize[0]), *workshop.kustomize[1:], name))
-    build = _Build(part, workshop, built)
-    try:
-        if not build.collect():
-            return built
-        if takes is not None and (count := build.count_unused(takes)) is not None:
-            built.unused = count
-            return built
-        output = build.run(workshop.kustomize)
-    except TooMuchError:
-        built.leave_out(f"kustomization `{name}`", part.folder, "it takes in more files than any build needs")
-        return built
-    if output.problem is not None:
-        why = f"`{program}` {output.problem}"
-        built.leave_out(f"kustomization `{name}`", build.where, why, reason=f"the build {output.problem}")
-        return built
-    content = output.content.decode("utf-8", "replace")
-    name = f"<kustomize build {part.folder}>"
-    built.text = built_text(name, content, Origins(build.closure, build.root, build.patches, build.inflated), part)
-    return built
-
-
 def files_of_kustomization(part: KustomizeBuild, workshop: Workshop) -> list[str]:
     """Return the files that a kustomization is built from, and the folders of its charts."""
-    build = _Build(part, workshop, Built())
+    build = KustomizationBuild(part, workshop)
     with contextlib.suppress(TooMuchError):
         build.collect()
     return [*(file.name for file in build.closure.files.values()), *build.charts]
 
 
-class _Build:
-    """One kustomization and all that it takes in."""
+class KustomizationBuild:
+    """One kustomization and all that it takes in. It is prepared, run, and finished.
 
-    def __init__(self, part: KustomizeBuild, workshop: Workshop, built: Built) -> None:
-        self._part = part
-        self._workshop = workshop
-        self._built = built
-        self._folders: dict[str, _Folder] = {}
-        self._is_strict = False  # whether something may name a file out of what is copied
-        self._absent: list[str] = []
+    If nothing `takes` any of its objects it is not run, and only if nothing takes definitions of kinds, these are not
+    built whole.
+    """
+
+    def __init__(self, part: KustomizeBuild, workshop: Workshop, takes: Matters | None = None) -> None:
+        self.part = part
+        self.built = Built()
         self.patches: tuple[WrittenFile, ...] = ()
         self.root = os.path.realpath(part.folder)
         self.closure = BuildFiles(workshop.bounds, workshop.files)
         self.inflated: dict[str, InflatedChart] = {}
         self.charts: list[str] = []
-        self.taken: list[tuple[str, WrittenFile]] = []  # files that are parts, and the fields that name them
+        self.taken: list[TakenFile] = []
         self.where = part.folder
+        self.is_strict = False  # whether something may name a file out of what is copied
+        self._workshop = workshop
+        self._takes = takes
+        self.folders: dict[str, Folder] = {}
+        self._absent: list[str] = []
+        self.arguments: list[str] = []
+        self.tries: list[tuple[BuildFiles, str]] = []  # the files to build, and their key, in the order of tries
+        self._output: ProgramOutput | None = None
+
+    @property
+    def values(self) -> list[dict[str, Plain]]:
+        """Return what its kustomizations say, with what Flux adds."""
+        return [folder.value for folder in self.folders.values()]
+
+    @property
+    def is_understood(self) -> bool:
+        """Return whether each of its folders has a kustomization that can be read."""
+        return self.root in self.folders and len(self.folders) == len(self.closure.folders)
+
+    def prepare(self) -> bool:
+        """Collect what is built; return whether a program is to run. If not, it can be finished."""
+        name = f"kustomization `{printable(self.part.folder)}`"
+        if self._workshop.kustomize is None:
+            self.built.leave_out(name, self.part.folder, "neither kustomize nor kubectl is on the PATH")
+            return False
+        try:
+            if not self.collect():
+                return False
+        except TooMuchError:
+            self.built.leave_out(name, self.part.folder, "it takes in more files than any build needs")
+            return False
+        if self._takes is not None and self.is_understood and not self.inflated:
+            count = count_unused(self.values, self.closure, self.taken, self._takes)
+            if count is not None:
+                self.built.unused = count
+                return False
+        root = self.closure.root()
+        self.is_strict |= any(os.path.commonpath([root, path]) != root for path in self._absent)
+        self.arguments = [*([] if self.is_strict else [ANY_FOLDER]), "--", in_copy(self.root, self.closure)]
+        for closure in self._to_build():
+            self.tries.append((closure, self._workshop.key(closure, self.command, self.arguments)))
+        return not self._take_cached()
+
+    def run(self) -> None:
+        """Run the program. The copy has no bodies of definitions of kinds, unless the program fails without them."""
+        while not self._take_cached():
+            closure, key = self.tries[0]
+            output = self._workshop.run(closure, self.command, self.arguments)
+            self._workshop.keep(key, output)
+            self._take(output)
+
+    def _take_cached(self) -> bool:
+        """Take what the cache has; return whether it is the end result."""
+        while self.tries:
+            output = self._workshop.cached(self.tries[0][1])
+            if output is None:
+                return False
+            self._take(output)
+        return True
+
+    def _take(self, output: ProgramOutput) -> None:
+        self._output = output
+        self.tries = self.tries[1:] if output.problem is not None else []
+
+    def finish(self) -> Built:
+        """Return the result, after it ran if it was to run."""
+        output, folder = self._output, self.part.folder
+        if output is None:
+            return self.built
+        if output.problem is not None:
+            name = printable(folder)
+            program = " ".join((os.path.basename(self.command[0]), *self.command[1:], name))
+            why = f"`{program}` {output.problem}"
+            self.built.leave_out(f"kustomization `{name}`", self.where, why, reason=f"the build {output.problem}")
+            return self.built
+        content = output.content.decode("utf-8", "replace")
+        origins = Origins(self.closure, self.root, self.patches, self.inflated)
+        self.built.text = built_text(f"<kustomize build {folder}>", content, origins, self.part)
+        return self.built
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Return the program that builds it."""
+        return self._workshop.kustomize or ()
+
+    def _to_build(self) -> Iterator[BuildFiles]:
+        """Yield the files to build, in the order in which to try."""
+        is_needed = self._takes is None or self._takes(f"{EXTENSIONS}/v1", DEFINITION)
+        if not is_needed and (short := short_definitions(self.values, self.closure)):
+            yield replace(self.closure, replaced=self.closure.replaced | short)
+        yield self.closure
 
     def collect(self) -> bool:
         """Collect the files; False, and a part that is left out, if there is no kustomization."""
         if not self.closure.holds(self.root):
             why = "it leads out of what is read; read it all the same with --follow"
-            self._built.leave_out(f"kustomization `{printable(self._part.folder)}`", self._part.folder, why)
+            self.built.leave_out(f"kustomization `{printable(self.part.folder)}`", self.part.folder, why)
             return False
-        self._collect_all([(self._part.folder, self.root)])
-        top = self._folders.get(self.root) or self._generated()
+        self._collect_all([(self.part.folder, self.root)])
+        top = self.folders.get(self.root) or self._generated()
         if top is None:
             if not self._has_file(self.root):
                 why = "there is no kustomization in it"
-                self._built.leave_out(f"kustomization `{printable(self._part.folder)}`", self._part.folder, why)
+                self.built.leave_out(f"kustomization `{printable(self.part.folder)}`", self.part.folder, why)
                 return False
             return True  # whoever builds it says what is wrong with it
         self.where = top.where()
         self._overlay(top)
         self._rewrite()
         return True
-
-    def run(self, command: tuple[str, ...]) -> ProgramOutput:
-        """Run the program, or take what it wrote from the cache."""
-        root = self.closure.root()
-        climbs = any(os.path.commonpath([root, path]) != root for path in self._absent)
-        flags = [] if self._is_strict or climbs else [_ANY_FOLDER]
-        return self._workshop.output(self.closure, command, [*flags, "--", in_copy(self.root, self.closure)])
-
-    def count_unused(self, takes: Matters) -> int | None:
-        """Return the number of its objects if no object is taken; None if one may be."""
-        if self.inflated or self.root not in self._folders or len(self._folders) < len(self.closure.folders):
-            return None
-        keys = {key for folder in self._folders.values() for key in folder.value}
-        generated = {kind for key, kind in _GENERATED.items() if key in keys}
-        if keys & _OPAQUE or any(takes("v1", kind) for kind in generated):
-            return None
-        if any(word in file.content for file in self.closure.files.values() for word in _CHANGE_KIND):
-            return None
-        count = len(generated)
-        for name, file in self.taken:
-            types = file.types if name in _RESOURCES else None
-            if types is None or any(takes(*type_) or is_template(*type_) for type_ in types):
-                return None
-            count += len(types)
-        return count
 
     def _has_file(self, folder: str) -> bool:
         return any(os.path.join(folder, name) in self.closure.files for name in FILES)
@@ -183,10 +212,10 @@ class _Build:
                 raise TooMuchError
             folder = self._read(shown, real)
             if folder is not None:
-                self._folders[real] = folder
+                self.folders[real] = folder
                 waiting += self._collect(folder)
 
-    def _read(self, shown: str, real: str) -> _Folder | None:
+    def _read(self, shown: str, real: str) -> Folder | None:
         """Read a kustomization; None if there is none, or it cannot be understood."""
         found: list[tuple[str, WrittenFile]] = []
         for name in FILES:
@@ -194,54 +223,54 @@ class _Build:
             file = self.closure.add_file(path, os.path.normpath(os.path.join(shown, name)))
             if file is not None:
                 found.append((os.path.realpath(path), file))
-        if len(found) != 1 or len(found[0][1].nodes) != 1:
+        if len(found) != 1 or len(found[0][1].values) != 1:
             return None
-        value = found[0][1].nodes[0].plain()
+        value = deepcopy(found[0][1].values[0])
         if not isinstance(value, dict):
             return None
         api_version = value.get("apiVersion")
         if isinstance(api_version, str) and api_version.partition("/")[0] != GROUP:
             return None
-        return _Folder(real, shown, found[0][1], found[0][0], value)
+        return Folder(real, shown, found[0][1], found[0][0], value)
 
-    def _collect(self, folder: _Folder) -> list[tuple[str, str]]:
+    def _collect(self, folder: Folder) -> list[tuple[str, str]]:
         """Collect the files that a kustomization names; return the folders."""
         waiting = self._collect_parts(folder)
         for path, name in remote_files(folder.value):
-            self._built.leave_out(
+            self.built.leave_out(
                 f"`{printable(name)}` of {path[0]}", folder.where(*path), "it would have to be fetched"
             )
             folder.lacks = True
         self._take_charts(folder)
         for source in without_missing_sources(folder.value, folder.path):
             what = f"`{printable(source.name)}` of {source.generator}"
-            self._built.leave_out(what, folder.where(*source.path), "there is no such file")
+            self.built.leave_out(what, folder.where(*source.path), "there is no such file")
             folder.lacks = True
         words = set(words_of(folder.value))
         for name in _WITH_FILES:
             for entry in _strings(folder.value.get(name)):
                 file = self.closure.files.get(os.path.realpath(os.path.join(folder.path, entry)))
-                for node in file.nodes if file is not None else ():
-                    words.update(words_of(node.plain()))
+                for value in file.values if file is not None else ():
+                    words.update(words_of(value))
         for word in sorted(words | {word.partition("=")[2] for word in words}):
             self._collect_word(folder, word)
         return waiting
 
-    def _collect_word(self, folder: _Folder, word: str) -> None:
+    def _collect_word(self, folder: Folder, word: str) -> None:
         """Add the file that a word may name."""
         if not word or "\n" in word or "\0" in word:
             return
         path = os.path.join(folder.path, word)
         if os.path.isabs(word):
-            self._is_strict |= os.path.lexists(word)
+            self.is_strict |= os.path.lexists(word)
         elif os.pardir in word and not os.path.lexists(path):
             self._absent.append(os.path.normpath(path))
         elif os.path.isfile(path):
             shown = os.path.normpath(os.path.join(folder.shown, word))
             if self.closure.add_file(path, shown) is None:
-                self._is_strict = True
+                self.is_strict = True
 
-    def _collect_parts(self, folder: _Folder) -> list[tuple[str, str]]:
+    def _collect_parts(self, folder: Folder) -> list[tuple[str, str]]:
         waiting: list[tuple[str, str]] = []
         for name in PARTS:
             entries = folder.value.get(name)
@@ -256,8 +285,8 @@ class _Build:
                 why = self._why_not(entry, path)
                 if why is not None:
                     what = f"`{printable(entry)}` of {name}"
-                    can_decide = why != _FETCHED or name not in _RESOURCES or not is_of_definitions(entry)
-                    self._built.leave_out(what, folder.where(name, index), why, can_decide=can_decide)
+                    can_decide = why != _FETCHED or name not in RESOURCES or not is_of_definitions(entry)
+                    self.built.leave_out(what, folder.where(name, index), why, can_decide=can_decide)
                     folder.lacks = True
                     continue
                 kept.append(entry)
@@ -267,7 +296,7 @@ class _Build:
                     waiting.append((shown, path))
                     folder.inner.append(os.path.realpath(path))
                 elif os.path.isfile(path) and (file := self.closure.add_file(path, shown)) is not None:
-                    self.taken.append((name, file))
+                    self.taken.append(TakenFile(file, name, folder.path))
             folder.value[name] = kept
         return waiting
 
@@ -283,11 +312,11 @@ class _Build:
             return "it is a folder without a kustomization"
         return None
 
-    def _take_charts(self, folder: _Folder) -> None:
+    def _take_charts(self, folder: Folder) -> None:
         """Render the charts of a kustomization, and put what they are among its resources."""
         if folder.value.pop("helmChartInflationGenerator", None) is not None:
             where = folder.where("helmChartInflationGenerator")
-            self._built.leave_out("helmChartInflationGenerator", where, "kustomize itself no longer knows it")
+            self.built.leave_out("helmChartInflationGenerator", where, "kustomize itself no longer knows it")
             folder.lacks = True
         charts, globals_ = folder.value.pop("helmCharts", None), folder.value.pop("helmGlobals", None)
         for index, entry in enumerate(charts if isinstance(charts, list) else ()):
@@ -295,7 +324,7 @@ class _Build:
             where = folder.where("helmCharts", index)
             home = globals_.get("chartHome") if isinstance(globals_, dict) else None
             self.charts.append(os.path.join(folder.shown, home if isinstance(home, str) else "charts"))
-            chart = inflate(entry, home, (folder.path, folder.shown), place, where, self._workshop, self._built)
+            chart = inflate(entry, home, (folder.path, folder.shown), place, where, self._workshop, self.built)
             if chart is None:
                 folder.lacks = True
                 continue
@@ -308,64 +337,64 @@ class _Build:
                 self.inflated[path] = chart
                 names.append(os.path.relpath(path, folder.path))
 
-    def _generated(self) -> _Folder | None:
+    def _generated(self) -> Folder | None:
         """Return a kustomization of the part's resources, as Flux generates one for a folder that has none."""
-        if not self._part.resources:
+        if not self.part.resources:
             return None
         names: list[Plain] = []
         waiting: list[tuple[str, str]] = []
-        for path in self._part.resources:
+        for path in self.part.resources:
             if os.path.isdir(path):
                 waiting.append((path, path))
             elif (file := self.closure.add_file(path, path)) is not None:
-                self.taken.append(("resources", file))
+                self.taken.append(TakenFile(file, "resources", self.root))
             else:
-                self._built.leave_out(f"`{printable(path)}`", path, "it cannot be read, or leads out of what is read")
+                self.built.leave_out(f"`{printable(path)}`", path, "it cannot be read, or leads out of what is read")
                 continue
             names.append(os.path.relpath(os.path.realpath(path), self.root))
         self._collect_all(waiting)
         value: dict[str, Plain] = {"resources": names}
         path = os.path.join(self.root, FILES[0])
-        folder = _Folder(self.root, self._part.folder, WrittenFile(self._part.folder, b""), path, value)
+        folder = Folder(self.root, self.part.folder, WrittenFile(self.part.folder, b""), path, value)
         folder.inner = [os.path.realpath(path) for _, path in waiting]
-        self._folders[self.root] = folder
+        self.folders[self.root] = folder
         return folder
 
-    def _overlay(self, top: _Folder) -> None:
+    def _overlay(self, top: Folder) -> None:
         """Merge what Flux adds into the kustomization of the folder."""
-        overlay = dict(self._part.overlay)
-        if self._part.namespace is not None:
-            overlay["namespace"] = self._part.namespace
-        before = set(self._folders)
+        overlay = dict(self.part.overlay)
+        if self.part.namespace is not None:
+            overlay["namespace"] = self.part.namespace
+        before = set(self.folders)
         top.value = merged(top.value, overlay)
         if "components" in overlay:
-            more = _Folder(top.path, top.shown, top.file, top.file_path, {"components": overlay["components"]})
+            more = Folder(top.path, top.shown, top.file, top.file_path, {"components": overlay["components"]})
             self._collect_all(self._collect_parts(more))
             kept = _strings(more.value.get("components"))
             dropped = set(_strings(overlay["components"])) - set(kept)
             top.value["components"] = [name for name in _strings(top.value["components"]) if name not in dropped]
-            top.inner += [path for path in self._folders if path not in before]
+            top.inner += [path for path in self.folders if path not in before]
             top.lacks |= more.lacks
 
     def _rewrite(self) -> None:
         """Put the kustomizations that differ from those in the files into the copy."""
         self.patches = tuple(
             file
-            for folder in self._folders.values()
+            for folder in self.folders.values()
             for name in patch_files(folder.value)
             if (file := self.closure.files.get(os.path.realpath(os.path.join(folder.path, name)))) is not None
         )
-        top = self._folders[self.root]
-        lacking = {path for path, folder in self._folders.items() if folder.lacks}
-        while more := {p for p, folder in self._folders.items() if p not in lacking and lacking & {*folder.inner}}:
+        top = self.folders[self.root]
+        lacking = {path for path, folder in self.folders.items() if folder.lacks}
+        while more := {p for p, folder in self.folders.items() if p not in lacking and lacking & {*folder.inner}}:
             lacking |= more
         for path in lacking:
-            folder = self._folders[path]
+            folder = self.folders[path]
             folder.value = tolerant(folder.value, partial(self._file_of, path))
             folder.value.setdefault("buildMetadata", _ORIGINS)  # one that is empty would be an error
         top.value["buildMetadata"] = _ORIGINS
-        for folder in self._folders.values():
-            if folder is top or folder.path in lacking or folder.value != _plain(folder.node):
+        for folder in self.folders.values():
+            if folder is top or folder.path in lacking or [folder.value] != folder.file.values:
                 self.closure.replaced[folder.file_path] = json.dumps(folder.value).encode()
 
     def _file_of(self, folder: str, name: str) -> WrittenFile | None:
@@ -374,7 +403,3 @@ class _Build:
 
 def _strings(value: Plain) -> list[str]:
     return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
-
-
-def _plain(node: Node | None) -> Plain:
-    return node.plain() if node is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 
 from eastgate.basics.records import dataclass
@@ -11,8 +12,9 @@ from eastgate.reading.manifests.roots import read_nodes_text
 from eastgate.reading.repository.charts import InflatedChart
 from eastgate.reading.repository.closure import BuildFiles
 from eastgate.reading.repository.model import KustomizeBuild
-from eastgate.reading.repository.origins import BuiltDocument, BuiltText, WrittenFile
+from eastgate.reading.repository.origins import BuiltDocument, BuiltText
 from eastgate.reading.repository.variables import DISABLED, may_substitute, substitute
+from eastgate.reading.repository.written import WrittenFile
 
 _SEPARATOR = "---\n"
 _METADATA = regex(r"(?m)^metadata:\n")
@@ -21,6 +23,8 @@ _ANNOTATIONS = regex(r"(?m)^  annotations:\n")
 _NEXT_FIELD = regex(r"(?m)^ {0,2}[^ \n]")
 _ORIGIN = regex(r"(?m)^    config\.kubernetes\.io/origin: \|-?\n((?:      .*\n|\n)+)")
 _PATH = regex(r"(?m)^ +path: (.+)$")
+_PLACE = regex(r"(?m)^( +(?:path|configuredIn): )(.+)$")
+_QUOTED = regex(r"(?m)^ +(?:path|configuredIn): [\"']")
 _CONFIGURED = regex(r"(?m)^ +configuredIn: (.+)$")
 
 
@@ -55,7 +59,7 @@ def built_text(name: str, content: str, origins: Origins, part: KustomizeBuild) 
     documents: list[BuiltDocument] = []
     parts: list[str] = []
     line = 1
-    for text in _split(content):
+    for text in split(content):
         cleaned, origin = _without_origin(text)
         if part.substitute and "$" in cleaned and not _is_disabled(cleaned):
             cleaned, _ = substitute(cleaned, part.variables, part.hidden)
@@ -65,7 +69,8 @@ def built_text(name: str, content: str, origins: Origins, part: KustomizeBuild) 
     return BuiltText(name, _SEPARATOR.join(parts), documents)
 
 
-def _split(content: str) -> list[str]:
+def split(content: str) -> list[str]:
+    """Return the documents that kustomize wrote."""
     parts = content.split("\n" + _SEPARATOR)
     return [f"{part}\n" for part in parts[:-1]] + parts[-1:]
 
@@ -75,21 +80,39 @@ def _without_origin(text: str) -> tuple[str, str]:
 
     kustomize writes two spaces for each level, so that no text inside of a value can look like the annotations.
     """
+    found = _annotations(text)
+    origin = _ORIGIN.search(text, *found[1:]) if found is not None else None
+    if found is None or origin is None:
+        return text, ""
+    start, first, end = found
+    is_only = origin.span() == (first, end)
+    return text[: start if is_only else origin.start()] + text[origin.end() :], origin[1]
+
+
+def relocated(text: str, old: str, new: str) -> str | None:
+    """Return a document whose origin is told from another folder; None if it is not told as expected."""
+    found = _annotations(text)
+    origin = _ORIGIN.search(text, *found[1:]) if found is not None else None
+    if origin is None or _QUOTED.search(origin[1]) is not None:
+        return None
+
+    def moved(match: re.Match[str]) -> str:
+        return f"{match[1]}{os.path.relpath(os.path.normpath(os.path.join(old, match[2])), new)}"
+
+    return text[: origin.start(1)] + _PLACE.sub(moved, origin[1]) + text[origin.end(1) :]
+
+
+def _annotations(text: str) -> tuple[int, int, int] | None:
+    """Return where the annotations of a document begin, the first of them does, and they end."""
     metadata = _METADATA.search(text)
     if metadata is None:
-        return text, ""
+        return None
     after = _NEXT_KEY.search(text, metadata.end())
     annotations = _ANNOTATIONS.search(text, metadata.end(), after.start() if after else len(text))
     if annotations is None:
-        return text, ""
+        return None
     next_field = _NEXT_FIELD.search(text, annotations.end())
-    end = next_field.start() if next_field else len(text)
-    origin = _ORIGIN.search(text, annotations.end(), end)
-    if origin is None:
-        return text, ""
-    is_only = origin.start() == annotations.end() and origin.end() == end
-    start = annotations.start() if is_only else origin.start()
-    return text[:start] + text[origin.end() :], origin[1]
+    return annotations.start(), annotations.end(), next_field.start() if next_field else len(text)
 
 
 def _is_disabled(text: str) -> bool:

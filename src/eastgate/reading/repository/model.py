@@ -17,6 +17,7 @@ from eastgate.basics.records import dataclass
 if TYPE_CHECKING:
     from eastgate.reading.manifests.document import Document
     from eastgate.reading.manifests.node import Plain  # which reads environments itself
+    from eastgate.reading.repository.builds import SharedBuilds
 
 
 CHARTS_NOT_FETCHED: Final = "charts are not fetched"
@@ -147,6 +148,8 @@ class Environment:
 
     charts: tuple[str, ...] = ()
     """The folders of all charts of the repository, which others may depend on."""
+    shared: SharedBuilds | None = field(default=None, repr=False)
+    """The builds of this one and others that are read with it; None if it is read alone."""
 
     def __fspath__(self) -> str:
         return self.root

@@ -7,81 +7,22 @@ has the same text. All other values are shown in the result, whose name then has
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.diagnostics.spans import SourceText, Span, WrittenSpan
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.reading.manifests.heads import type_of
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.roots import chunk_nodes, read_nodes_text
-from eastgate.reading.manifests.text import decode
-from eastgate.reading.manifests.yaml.parser import chunks
+from eastgate.reading.manifests.roots import read_nodes_text
+from eastgate.reading.repository.written import WrittenFile
 
 _Place = tuple[int, int, int, int]
 _SEPARATOR = regex(r"---(?:\s|$)")
-_SOMETHING = regex(r"(?m)^(?!---)[^#\n]*[^#\s]")
 _KIND = regex(r"(?m)^kind: (.+)$")
 _NAME = regex(r"(?m)^metadata:\n(?:  .*\n|\n)*?  name: (.+)$")
 _DESCRIBES = regex(r"(?:apiVersion|kind)\s*:")
-
-
-class WrittenFile:
-    """A file that a build reads, under the name that users know."""
-
-    __slots__ = ("_nodes", "_of_kind", "_types", "content", "name", "source")
-
-    def __init__(self, name: str, content: bytes) -> None:
-        self.name = name
-        self.content = content
-        self.source: SourceText | None = None
-        self._nodes: list[Node] | None = None
-        self._of_kind: dict[str, Sequence[Node]] = {}
-        self._types: tuple[tuple[str, str], ...] | None = ()
-
-    @property
-    def nodes(self) -> list[Node]:
-        """Return the documents in it."""
-        if self._nodes is None:
-            self._nodes = read_nodes_text(self.name, self.content).nodes
-        return self._nodes
-
-    def of_kind(self, kind: str | None) -> Sequence[Node]:
-        """Return at least the documents of a kind. Others are not read if they need not be: definitions are large."""
-        if kind is None or self._nodes is not None or self.name.lower().endswith(".json"):
-            return self.nodes
-        if kind not in self._of_kind:
-            text = decode(self.name, self.content, Reporter())
-            string = text.source.text if text is not None else ""
-            heads = re.compile(rf"(?m)^kind:[ ]+[\"']?{re.escape(kind)}[\"']?[ ]*(?:#.*)?$")
-            extents = [extent for extent in chunks(string) if heads.search(string, *extent)]
-            found = [
-                node for extent in extents if text is not None for node, _ in chunk_nodes(text, *extent, Reporter())
-            ]
-            self._of_kind[kind] = found or self.nodes
-        return self._of_kind[kind]
-
-    @property
-    def types(self) -> tuple[tuple[str, str], ...] | None:
-        """Return `apiVersion` and `kind` of each document, as far as no reader can differ; None where one may."""
-        if self._types == ():
-            string = self.content.decode("utf-8", "replace")
-            pieces = (string[start:end] for start, end in chunks(string))
-            types = [type_of(piece) for piece in pieces if _SOMETHING.search(piece)]
-            good = tuple(type_ for type_ in types if type_ is not None)
-            self._types = good if len(good) == len(types) else None
-        return self._types
-
-    @property
-    def text(self) -> SourceText:
-        """Return its text."""
-        if self.source is None:
-            self.source = SourceText(self.name, self.content.decode("utf-8", "replace"))
-        return self.source
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +55,23 @@ class BuiltText(SourceText):
 
     def place(self, line: int, column: int, end_line: int, end_column: int) -> Span:
         """Return where a stretch was written; if that is not known, the stretch of this text."""
-        index = bisect_right(self._documents, line, key=lambda document: document.line) - 1
+        index = self._index_at(line)
         built = Span(self, line, column, end_line, end_column)
-        if index < 0 or not self._documents[index].name:
-            return built
+        return WrittenSpan(built) if index >= 0 and self._documents[index].name else built
+
+    def origin_of(self, built: Span) -> Span:
+        """Return where a stretch was written; if that is not known, the stretch itself, with what it was made of."""
+        index = self._index_at(built.line)
         document = self._documents[index]
         written = self._in_template(document, built) if document.is_template else self._in_manifest(index, built)
         if written is not None:
-            return WrittenSpan(written, built)
+            return written
         view = self._views.setdefault(document.name, _View(self, f"{self.name.removesuffix('>')}: {document.name}>"))
-        return WrittenSpan(Span(view, line, column, end_line, end_column), built)
+        return Span(view, built.line, built.column, built.end_line, built.end_column)
+
+    def _index_at(self, line: int) -> int:
+        """Return the index of the document that has a line; -1 for a line before the first one."""
+        return bisect_right(self._documents, line, key=lambda document: document.line) - 1
 
     def _in_manifest(self, index: int, built: Span) -> Span | None:
         document = self._documents[index]

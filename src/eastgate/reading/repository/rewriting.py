@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.roots import read_nodes_text
-from eastgate.reading.repository.origins import WrittenFile
+from eastgate.reading.repository.written import WrittenFile
 
 _ADDRESS = regex(r"(?:[\w.-]+=)?(?:https?|git|ssh|oci)://[^\s]+\Z")
 

@@ -57,6 +57,7 @@ class Workshop:
         self.cache = BuildCache.of_user() if programs else BuildCache(None)
         self.kustomize = find_kustomize() if programs else None
         self.helm = shutil.which(helm or "helm") if programs else None
+        self._known: dict[str, ProgramOutput] = {}
 
     def output(
         self,
@@ -65,22 +66,50 @@ class Workshop:
         arguments: Sequence[str],
         variables: Mapping[str, str] | None = None,
     ) -> ProgramOutput:
+        """Return what a program writes when it runs on a copy of a closure, from the cache if it is there."""
+        key = self.key(closure, command, arguments)
+        output = self.cached(key)
+        if output is None:
+            output = self.run(closure, command, arguments, variables)
+            self.keep(key, output)
+        return output
+
+    def key(self, closure: BuildFiles, command: Sequence[str], arguments: Sequence[str]) -> str:
+        """Return the key of what a program writes, over all that it reads."""
+        return key_of([_identity(command[0]), *_encoded([*command[1:], *arguments]), b"", *closure.key()])
+
+    def cached(self, key: str) -> ProgramOutput | None:
+        """Return what is known of a key."""
+        known = self._known.pop(key, None)
+        if known is not None:
+            return known
+        entry = self.cache.get(key)
+        return None if entry is None else _unpacked(entry)
+
+    def keep(self, key: str, output: ProgramOutput, *, soon: bool = False) -> None:
+        """Keep what a program wrote, if it would be the same again; `soon`: it is asked for in this run."""
+        if soon:
+            self._known[key] = output
+        if output.is_final:
+            self.cache.put(key, _packed(output))
+
+    def run(
+        self,
+        closure: BuildFiles,
+        command: Sequence[str],
+        arguments: Sequence[str],
+        variables: Mapping[str, str] | None = None,
+    ) -> ProgramOutput:
         """Run a program on a copy of a closure. Of its arguments, those that begin with `//` are paths in the copy."""
-        key = key_of([_identity(command[0]), *_encoded([*command[1:], *arguments]), b"", *closure.key()])
-        cached = self.cache.get(key)
-        if cached is not None:
-            return _unpacked(cached)
         with tempfile.TemporaryDirectory(prefix="eastgate-") as folder:
             copy = os.path.join(os.path.realpath(folder), _COPY)
             closure.copy(copy)
             given = [os.path.join(copy, word[2:]) if word.startswith("//") else word for word in arguments]
             output = run([*command, *given], variables)
-        if output.problem is not None:
-            problem = output.problem.replace(f"{copy}{os.sep}", "").replace(copy, ".").replace(folder, "..")
-            output = ProgramOutput(output.content, problem, output.is_final)
-        if output.is_final:
-            self.cache.put(key, _packed(output))
-        return output
+        if output.problem is None:
+            return output
+        problem = output.problem.replace(f"{copy}{os.sep}", "").replace(copy, ".").replace(folder, "..")
+        return ProgramOutput(output.content, problem, output.is_final)
 
 
 def bounds_of(root: str, bounds: Bounds) -> tuple[Bounds, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from eastgate.ir import Not, Or, Predicate, all_of, any_of, conjuncts, mentions
+from eastgate.basics.caching import SizedCache
+from eastgate.ir import Not, Or, Predicate, all_of, any_of, atoms, conjuncts, mentions
 from eastgate.ir.attributes import MCP_METHOD, METHOD
 from eastgate.ir.symbolic.witnesses import GaveUp, witness
 from eastgate.reach.searching import BODILESS
@@ -12,6 +14,14 @@ from eastgate.reach.searching import BODILESS
 
 def is_possible(wanted: Predicate) -> bool:
     """Return whether any request meets a predicate. Where the search gives up, it counts as possible."""
+    return _POSSIBLE.get(wanted, lambda: (_is_possible(wanted), 1 + sum(1 for _ in atoms(wanted))))
+
+
+_POSSIBLE: Final[SizedCache[Predicate, bool]] = SizedCache(1 << 15)
+"""By condition, since environments and pods share rules. The size is in atoms."""
+
+
+def _is_possible(wanted: Predicate) -> bool:
     try:
         return witness(wanted, (BODILESS,) if mentions(wanted) >= {METHOD, MCP_METHOD} else ()) is not None
     except GaveUp:
