@@ -8,6 +8,7 @@ differ only up to `Collector`.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, BinaryIO
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from eastgate.basics.collection import no_collection
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.diagnostics.printable import printable
+from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import (
     DUPLICATE_KEY,
     EMPTY_INPUT,
@@ -23,9 +25,18 @@ from eastgate.reading.manifests.codes import (
     SEVERAL_IN_ONE,
     TEMPLATE,
 )
-from eastgate.reading.manifests.document import ReadResult, Stretch
+from eastgate.reading.manifests.document import Document, ReadResult, Stretch
 from eastgate.reading.manifests.files import STDIN, STDIN_NAME, Bounds, load
-from eastgate.reading.manifests.heads import has_types, hides_types, hint, may_be_manifest, type_of, types_in
+from eastgate.reading.manifests.heads import (
+    has_types,
+    head,
+    hides_types,
+    hint,
+    may_be_manifest,
+    shallow,
+    type_of,
+    types_in,
+)
 from eastgate.reading.manifests.inputs import Input, Inputs
 from eastgate.reading.manifests.kustomizations import parts, report_missing
 from eastgate.reading.manifests.node import Node
@@ -33,7 +44,7 @@ from eastgate.reading.manifests.objects import Collector, Differ, Matters, Posit
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
 from eastgate.reading.manifests.templates import is_template
 from eastgate.reading.manifests.text import DecodedText, decode
-from eastgate.reading.manifests.torn import hides_kind, torn_document
+from eastgate.reading.manifests.yaml.nodes import read_yaml_node
 from eastgate.reading.manifests.yaml.parser import chunk_problem, chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
 
@@ -41,6 +52,55 @@ if TYPE_CHECKING:
     from eastgate.reading.manifests.rendering import Renderer
     from eastgate.reading.repository.builds import Builds
     from eastgate.reading.repository.running import Built
+
+
+# The head of a YAML document whose rest cannot be read: which object it is, as far as that is certain.
+#
+# A policy with a syntax error in its rules still closes what it may be about, and an object of a kind that decides
+# nothing can be left out without a word.
+
+
+_HEAD_KEY = regex(r"""(?m)^[ ]*(?:[?-][ ]+)?["']?(?:apiVersion|kind|metadata)["']?[ ]*:""")
+_ENTRIES = regex(r"""(?m)^[ ]*(?:[?-][ ]+)?["']?(?:items|objects)["']?[ ]*:""")  # of lists, and of Templates
+_FIELD = regex(r"([ ]*)[A-Za-z]\w*:(?=\s)")
+_UNSEEN = regex(r"""\b(?:apiVersion|kind)["']?[ ]*:[ ]*["']?(?:\{|\$|<|%|\Z|\n)""")
+
+
+def hides_kind(source: str) -> bool:
+    """Return whether a text may be of a kind that nobody sees in it: behind an escape, an alias or a placeholder."""
+    return hides_types(source) or _UNSEEN.search(source) is not None
+
+
+def torn_document(text: DecodedText, start: int, end: int, error: Diagnostic, namespace: str) -> Document | None:
+    """Return the object in a stretch of YAML, with what stands before the error; None where its head is uncertain.
+
+    The head is certain if all of it stands before the line of the error, another field follows it, and none of it is
+    written again. What has entries of other objects is no object by itself, whatever it says it is.
+    """
+    if error.span is None or error.span.source is not text.source:
+        return None
+    cut = text.starts[error.span.line - 1]
+    before, behind = text.source.text[start:cut], text.source.text[cut:end]
+    if cut <= start or hides_kind(before):
+        return None
+    findings = Reporter()
+    node = read_yaml_node(text, start, cut, findings)
+    if findings.diagnostics or node is None or not isinstance(node.value, dict):
+        return None
+    names = list(node.value)
+    begins = _FIELD.match(behind)
+    ends_head = begins is not None and len(begins[1]) == node.column - 1
+    if "metadata" not in names or not (ends_head or names[-1] not in ("apiVersion", "kind", "metadata")):
+        return None
+    if _has_at_edge(_HEAD_KEY, behind, node) or _has_at_edge(_ENTRIES, f"{before}{behind}", node):
+        return None
+    head_of = head(shallow(node))
+    return Document(*head_of, node, None, node, namespace) if head_of is not None else None
+
+
+def _has_at_edge(key: re.Pattern[str], text: str, node: Node) -> bool:
+    """Return whether a text may have one of some keys at the left edge of a mapping."""
+    return any(len(match.group()) - len(match.group().lstrip()) < node.column for match in key.finditer(text))
 
 
 def read(
