@@ -13,15 +13,26 @@ from pathlib import Path
 import click
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.config import LintIgnore
+from eastgate.authority.config import LintIgnore, read_ignores
 from eastgate.authority.leaving_out import leave_out
-from eastgate.authority.reading import Manifests
+from eastgate.authority.reading import ManifestError, Manifests
 from eastgate.basics.diagnostics import Severity, did_you_mean
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli.environments import EnvironmentSources, Notes, Task, combine, each_environment, listed, record_all
-from eastgate.cli.options import Sources, cluster_options, ignores_from, left_out, more_files, source_options
-from eastgate.cli.output import FROM_WHAT_WAS_READ, PARTIAL, UNDECIDED, colored, emit, emit_json, output_option, say
+from eastgate.cli.options import Sources, cluster_options, more_files, source_options
+from eastgate.cli.output import (
+    FROM_WHAT_WAS_READ,
+    PARTIAL,
+    UNDECIDED,
+    colored,
+    emit,
+    emit_json,
+    fail,
+    left_out,
+    output_option,
+    say,
+)
 from eastgate.cli.unconsidered import note
 from eastgate.cluster.unread import Unread, list_left_out
 from eastgate.cluster.unread.codes import UNREAD_POLICY
@@ -195,7 +206,10 @@ def _find_all(sources: Sources, codes: _Codes) -> dict[str, _Found]:
 
 def _find(sources: Sources, codes: _Codes) -> _Found:
     settings = sources.settings()
-    ignores = ignores_from(sources.config)
+    try:
+        ignores = read_ignores(sources.config)
+    except ManifestError as error:
+        fail(error.diagnostics)
     manifests = sources.manifests(settings)
     if sources.verbose:
         say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
