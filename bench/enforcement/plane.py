@@ -22,8 +22,8 @@ from eastgate.envoy.server.resources import XdsResource
 from eastgate.envoy.server.server import AdsServer
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
-from eastgate.local.listening import wait_until_listening
 from eastgate.local.machine.addresses import Addresses
+from eastgate.local.proxies import wait_until_listening
 
 __all__ = ["PORT", "Plane"]
 

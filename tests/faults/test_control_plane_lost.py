@@ -23,11 +23,11 @@ from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server.events import Acked, Connected, ServerEvent
 from eastgate.envoy.server.resources import EXTENSION
 from eastgate.envoy.server.store import Store
-from eastgate.local.listening import wait_until_listening
 from eastgate.local.machine.addresses import Addresses
 from eastgate.local.machine.connection import HttpRequest, Target
 from eastgate.local.machine.echo import EchoServer
 from eastgate.local.machine.envoy import EnvoyProcess
+from eastgate.local.proxies import wait_until_listening
 from eastgate.settings import Settings
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, running

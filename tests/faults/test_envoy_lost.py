@@ -9,8 +9,8 @@ import pytest
 from eastgate.control.events import Noted
 from eastgate.envoy.config.bootstrap import bootstrap
 from eastgate.envoy.server.resources import EXTENSION
-from eastgate.local.listening import wait_until_listening
 from eastgate.local.machine.envoy import EnvoyProcess
+from eastgate.local.proxies import wait_until_listening
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, Running, running, until
 from tests.faults.worlds import HTTP, RAW, allow, world

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
@@ -13,31 +13,50 @@ from eastgate.authority.decisions import Decision
 from eastgate.authority.enforcement import Enforcers, PolicyEnforcement
 from eastgate.authority.examining import PolicyExamination
 from eastgate.authority.faults import ref_of_id
-from eastgate.authority.networked import network_objects
 from eastgate.authority.questions import Question, QuestionError
-from eastgate.authority.reading import (
-    FaultReason,
-    ManifestError,
-    Manifests,
-    read_plain,
-    ref_of_document,
-)
+from eastgate.authority.reading import FaultReason, ManifestError, Manifests, read_plain, ref_of_document
 from eastgate.basics.diagnostics import Diagnostic
 from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import LiveWorld, ObjectId, World, WorldObject
 from eastgate.cluster.inventory import Change
-from eastgate.cluster.points import Point
+from eastgate.cluster.points import Direction, Point
 from eastgate.cluster.unread import Handling, UnreadObjects
+from eastgate.cluster.unread.model import EnforcementPlane, TargetField, Unread, UnreadEffect, UnreadKind, UnreadTargets
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.engine.engine import Engine
 from eastgate.engine.programs import Programs
-from eastgate.ir import Attachment, Layer, PolicyRef, Predicate, Request, Stances
+from eastgate.ir import Attachment, Layer, Observe, PolicyRef, Predicate, Request, Stances
 from eastgate.reading.manifests import Document
 from eastgate.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from eastgate.reading.jwt import KeySource
+
+
+# Policies of the network as descriptions of points see them: objects that they leave out, as they do unread ones.
+
+
+def _network_objects(
+    engine: Engine[Policy],
+    document_of: Callable[[PolicyRef], Document | None],
+) -> Iterator[Unread]:
+    """Yield the policies that the network applies, with the pods at whose ends they decide something."""
+    for policy in sorted(engine.network_policies, key=lambda policy: policy.ref):
+        document = document_of(policy.ref)
+        decides = {direction: any(map(_decides, engine.layers_of(policy, direction))) for direction in Direction}
+        if document is not None and any(decides.values()):
+            ref = policy.ref
+            kind = UnreadKind(
+                ref.group, ref.kind, UnreadEffect.DENY, EnforcementPlane.NETWORK, TargetField.POD_SELECTOR
+            )
+            into = policy.targets if decides[Direction.INGRESS] else ()
+            out = policy.targets if decides[Direction.EGRESS] else ()
+            yield Unread(kind, UnreadTargets(into, out), document)
+
+
+def _decides(layer: Layer) -> bool:
+    return any(not isinstance(stage, Observe) for chain in layer.chains for stage in chain.stages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +355,7 @@ class Authority:
         version, objects = self._unanalysed
         if version != self._engine.version:
             unread = self.unread_objects.objects
-            network = network_objects(self._engine, self.document_of)
+            network = _network_objects(self._engine, self.document_of)
             objects = UnreadObjects([*unread, *network])
             self._unanalysed = (self._engine.version, objects)
         return objects

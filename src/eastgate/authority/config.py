@@ -10,6 +10,7 @@ lint:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -65,13 +66,13 @@ _CONFIG: Record[None] = Record(
 )
 
 
-def read_config(path: Path, *, explicit: bool = True) -> Settings:
-    """Read the settings in a file. Raises ManifestError or SettingsError where it has errors.
+def read_config(file: str | None) -> Settings:
+    """Read the settings of a project in a file, or in eastgate.yaml if there is one.
 
-    One that is not `explicit` was looked up in a folder, and must not lead out of it.
+    Raises ManifestError or SettingsError where it has errors.
     """
     settings = Settings()
-    for node in _read(path, explicit=explicit):
+    for node in _read(file):
         section = node.get("settings")
         settings = Settings.from_mapping(
             {name: setting.value for name, setting in section.items()} if section else {}, settings
@@ -79,9 +80,9 @@ def read_config(path: Path, *, explicit: bool = True) -> Settings:
     return settings
 
 
-def read_ignores(path: Path, *, explicit: bool = True) -> tuple[LintIgnore, ...]:
-    """Read the findings that a project ignores. Raises ManifestError where the file has errors."""
-    sections = [section for node in _read(path, explicit=explicit) if (section := node.get("lint")) is not None]
+def read_ignores(file: str | None) -> tuple[LintIgnore, ...]:
+    """Read the findings that a project ignores, in the same file. Raises ManifestError where it has errors."""
+    sections = [section for node in _read(file) if (section := node.get("lint")) is not None]
     entries = [entry for section in sections for entry in section.get("ignore") or ()]
     return tuple(
         LintIgnore(entry["code"].text, entry["object"].text if "object" in entry else "*", entry.span)
@@ -89,9 +90,12 @@ def read_ignores(path: Path, *, explicit: bool = True) -> tuple[LintIgnore, ...]
     )
 
 
-def _read(path: Path, *, explicit: bool) -> Sequence[Node]:
-    reporter = Reporter()
-    if not explicit and not Bounds.of([path.parent]).hold(path):
+def _read(file: str | None) -> Sequence[Node]:
+    """Read the file. One that was not named was looked up in a folder, and must not lead out of it."""
+    path, reporter = Path(file or "eastgate.yaml"), Reporter()
+    if not file and not os.path.lexists(path):
+        return ()
+    if not file and not Bounds.of([path.parent]).hold(path):
         message = f"`{printable(str(path))}` leads out of its folder, and is not followed"
         reporter.report(LEADS_OUT, message, help=f"name it: --config {printable(str(path))}")
         raise ManifestError(reporter.errors)

@@ -14,7 +14,6 @@ from eastgate.basics.records import dataclass
 from eastgate.cli.options import (
     Sources,
     bad_option,
-    issuer_keys,
     jwks_option,
     more_files,
     pairs,
@@ -240,7 +239,6 @@ def authorizer(
     """
     if not sources.paths:
         raise click.UsageError("no manifests: give files or folders with -f")
-    from eastgate.authority.sources.files import FileSource
     from eastgate.control.authorizer.locating import BadAddress
     from eastgate.control.authorizer.log import DecisionLog, Logged
     from eastgate.control.authorizer.reloading import PolicyFiles
@@ -253,17 +251,7 @@ def authorizer(
         service = _service_options(listening, proxy, processes, settings)
         if processes.workers > 1 and processes.process is None:
             sys.exit(_supervise(service, decisions))
-        source = FileSource(
-            sources.paths,
-            follow=sources.follow,
-            exclude=sources.exclude,
-            strict=sources.strict,
-            unread=sources.unread,
-            keys=issuer_keys(jwks),
-            environments=sources.environments,
-            repository=sources.repository,
-        )
-        _run(service, PolicyFiles(source, settings), decisions, _addresses(external, settings))
+        _run(service, PolicyFiles(sources.file_source(jwks), settings), decisions, _addresses(external, settings))
     except BadAddress as error:
         bad_option(str(error), "give another address")
 

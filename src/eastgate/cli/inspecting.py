@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from eastgate.authority.reading import sort_reading
-from eastgate.cli.options import Sources, cluster_options, left_out, source_options, strict_option
-from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, Decorator, say, warn
+from eastgate.cli.options import Sources, cluster_options, source_options, strict_option
+from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, Decorator, left_out, say, warn
 from eastgate.cluster.points import Point
 from eastgate.cluster.unread import Standing, standing
 from eastgate.reports.cluster import Cluster

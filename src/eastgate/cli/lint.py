@@ -16,7 +16,7 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli.environments import combine
 from eastgate.cli.linting import Codes, EnvironmentFindings, find_all, list_lost
-from eastgate.cli.options import Sources, cluster_options, left_out, more_files, source_options
+from eastgate.cli.options import Sources, cluster_options, more_files, source_options
 from eastgate.cli.output import (
     ALLOWED,
     DENIED,
@@ -26,6 +26,7 @@ from eastgate.cli.output import (
     colored,
     emit,
     emit_json,
+    left_out,
     output_option,
     say,
 )

@@ -8,15 +8,15 @@ from functools import cached_property, partial
 from typing import TypeAlias
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.config import LintIgnore
+from eastgate.authority.config import LintIgnore, read_ignores
 from eastgate.authority.examining import PolicyExamination
 from eastgate.authority.leaving_out import leave_out
-from eastgate.authority.reading import Manifests
+from eastgate.authority.reading import ManifestError, Manifests
 from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.records import dataclass
 from eastgate.cli.environments import EnvironmentSources, Notes, Task, each_environment, listed, record_all
-from eastgate.cli.options import Sources, ignores_from
-from eastgate.cli.output import say
+from eastgate.cli.options import Sources
+from eastgate.cli.output import fail, say
 from eastgate.cluster import World, WorldObject
 from eastgate.cluster.unread import Unread, describe_group, group_left_out, left_out_more, list_left_out
 from eastgate.cluster.unread.codes import UNREAD_POLICY
@@ -119,7 +119,10 @@ def find_all(sources: Sources, codes: Codes) -> dict[str, EnvironmentFindings]:
 
 def _find(sources: Sources, codes: Codes) -> EnvironmentFindings:
     settings = sources.settings()
-    ignores = ignores_from(sources.config)
+    try:
+        ignores = read_ignores(sources.config)
+    except ManifestError as error:
+        fail(error.diagnostics)
     manifests = sources.manifests(settings)
     if sources.verbose:
         say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)

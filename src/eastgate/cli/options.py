@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 import click
 
 from eastgate.authority.authority import Authority
-from eastgate.authority.config import LintIgnore, read_config, read_ignores
+from eastgate.authority.config import read_config
 from eastgate.authority.environments import Deployment
 from eastgate.authority.leaving_out import leave_out
 from eastgate.authority.reading import DocumentSource, ManifestError, Manifests, read_documents, read_manifests
@@ -22,13 +22,14 @@ from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli import complete
-from eastgate.cli.output import Decorator, fail, say
+from eastgate.cli.output import Decorator, fail, left_out, say
 from eastgate.cli.progress import progress
 from eastgate.cluster.unread import Handling, describe_unread, list_left_out
 from eastgate.reading.manifests import Bounds, Kustomized, ReadResult
 from eastgate.settings import BAD_SETTING, Settings, SettingsError, Sidecars
 
 if TYPE_CHECKING:
+    from eastgate.authority.sources.files import FileSource
     from eastgate.reading.jwt import KeySource
     from eastgate.reading.repository import Environment, RepositoryOptions
 
@@ -172,6 +173,21 @@ class Sources:
     @property
     def _stdin(self) -> BinaryIO:
         return sys.stdin.buffer if self.stdin is None else io.BytesIO(self.stdin)
+
+    def file_source(self, jwks: Sequence[str]) -> FileSource:
+        """Return a source that reads the files again when they change; `jwks` are the keys of issuers."""
+        from eastgate.authority.sources.files import FileSource  # most commands read once
+
+        return FileSource(
+            self.paths,
+            follow=self.follow,
+            exclude=self.exclude,
+            strict=self.strict,
+            unread=self.unread,
+            keys=issuer_keys(jwks),
+            environments=self.environments,
+            repository=self.repository,
+        )
 
     def authority(self, settings: Settings, keys: KeySource | None = None) -> Authority:
         """Read the manifests, or print everything that is wrong with them and exit."""
@@ -355,23 +371,12 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str]:
 
 def settings_from(settings: Sequence[str], config: str | None) -> Settings:
     """Return the settings: the file's, and over them those of the command line."""
-    path = Path(config) if config else Path("eastgate.yaml")
     try:
-        base = read_config(path, explicit=bool(config)) if config or os.path.lexists(path) else Settings()
-        return Settings.from_mapping(pairs(settings, "--set"), base)
+        return Settings.from_mapping(pairs(settings, "--set"), read_config(config))
     except ManifestError as error:
         fail(error.diagnostics)
     except SettingsError as error:
         fail([Diagnostic(BAD_SETTING, str(error))])
-
-
-def ignores_from(config: str | None) -> tuple[LintIgnore, ...]:
-    """Return the findings of lint that the project's file ignores."""
-    path = Path(config) if config else Path("eastgate.yaml")
-    try:
-        return read_ignores(path, explicit=bool(config)) if config or os.path.lexists(path) else ()
-    except ManifestError as error:
-        fail(error.diagnostics)
 
 
 def issuer_keys(given: Sequence[str]) -> KeySource:
@@ -385,11 +390,6 @@ def issuer_keys(given: Sequence[str]) -> KeySource:
         )
     except ValueError as error:
         bad_option(str(error), "write --jwks <issuer URL>=<file with its JWKS>")
-
-
-def left_out(files: int) -> str:
-    """Say how many files patterns left out."""
-    return f"; left out {files} file{'' if files == 1 else 's'}" if files else ""
 
 
 def bad_option(message: str, way_out: str | None = None) -> NoReturn:

@@ -184,3 +184,8 @@ def fail(diagnostics: Iterable[Diagnostic], left_out: Sequence[Unread] = ()) -> 
             say(printable(line), err=True)
         say(f"{errors} error{'' if errors == 1 else 's'}: could not decide", err=True)
     sys.exit(UNDECIDED)
+
+
+def left_out(files: int) -> str:
+    """Say how many files patterns left out."""
+    return f"; left out {files} file{'' if files == 1 else 's'}" if files else ""

@@ -17,7 +17,6 @@ from eastgate.cli.identities import Identities, identity_options
 from eastgate.cli.options import (
     Sources,
     bad_option,
-    issuer_keys,
     jwks_option,
     more_files,
     source_options,
@@ -74,7 +73,6 @@ def up(
         raise click.UsageError("standard input cannot be watched: give files or folders with -f")
     chosen = sources.settings()
 
-    from eastgate.authority.sources.files import FileSource
     from eastgate.local.mesh import MeshOptions
     from eastgate.local.session import Session
 
@@ -88,16 +86,7 @@ def up(
         source=identities.source(chosen),
     )
     session = Session(
-        FileSource(
-            paths,
-            follow=sources.follow,
-            exclude=sources.exclude,
-            strict=sources.strict,
-            unread=sources.unread,
-            keys=issuer_keys(jwks),
-            environments=sources.environments,
-            repository=sources.repository,
-        ),
+        sources.file_source(jwks),
         chosen,
         options,
         _address(metrics, "--metrics") if metrics is not None else None,

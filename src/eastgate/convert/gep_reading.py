@@ -6,7 +6,7 @@ identity that it has; the converted policy should say what its author said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import TypeAlias
 
@@ -14,7 +14,8 @@ from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector
 from eastgate.cluster.resources import selector_of
-from eastgate.convert.model import Item
+from eastgate.convert import codes
+from eastgate.convert.model import Item, Job
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
 from eastgate.ir.paths import encoded_path
 from eastgate.reading.manifests import Document
@@ -129,6 +130,18 @@ class Gep:
     def span(self, *path: str | int) -> Span:
         """Return where something stands in it."""
         return self.document.locate("spec", *path)
+
+
+def from_gep(items: Iterable[Item], job: Job, write: Callable[[Gep, Job], None]) -> None:
+    """Write namespaced policies in another form, and refuse those of a cluster-wide tier, which have no equal."""
+    for item in items:
+        gep = read(item)
+        if gep is not None:
+            write(gep, job)
+            continue
+        message = f"{item.policy.ref} is of a cluster-wide tier, and is not converted"
+        span = item.document.locate("spec", "tier")
+        job.keep(item.document, codes.TIER, message, span, help="write its rules into policies of the namespaces")
 
 
 def read(item: Item) -> Gep | None:

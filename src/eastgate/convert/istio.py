@@ -22,12 +22,11 @@ from eastgate.convert.gep_reading import (
     SpiffeIdentity,
     TargetedService,
     WholeNamespace,
-    read,
 )
 from eastgate.convert.gep_writing import resolved
 from eastgate.convert.istio_operations import beyond_pods, is_at_ztunnel
 from eastgate.convert.istio_rules import istio_rules
-from eastgate.convert.model import CONVERTED_FROM, Item, Job, Manifest, metadata_of, origin_of
+from eastgate.convert.model import CONVERTED_FROM, Job, Manifest, metadata_of, origin_of
 from eastgate.convert.selectors import label_sets, may_meet, write_selector
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
 from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
@@ -175,18 +174,6 @@ GROUP, VERSION, KIND = "security.istio.io", "v1", "AuthorizationPolicy"
 _WAYPOINT_HELP = "target the Service, with serviceTarget: traffic, so that its waypoint enforces it"
 
 
-def to_istio(items: Sequence[Item], job: Job) -> None:
-    """Convert all policies of a cluster."""
-    geps: list[Gep] = []
-    for item in items:
-        gep = read(item)
-        if gep is None:
-            refuse_tier(item, job)
-        else:
-            geps.append(gep)
-    write_istio(geps, job)
-
-
 def write_istio(geps: Sequence[Gep], job: Job) -> None:
     """Write all policies of a cluster: which of them can be converted depends on the others."""
     possible = (_aim(gep, job) for gep in geps)
@@ -194,13 +181,6 @@ def write_istio(geps: Sequence[Gep], job: Job) -> None:
     chosen = one_level_each(aimed, job)
     for policy in chosen:
         _write(policy, chosen, job)
-
-
-def refuse_tier(item: Item, job: Job) -> None:
-    """Refuse cluster-wide policies, which have no equal."""
-    message = f"{item.policy.ref} is of a cluster-wide tier, and is not converted"
-    span = item.document.locate("spec", "tier")
-    job.keep(item.document, codes.TIER, message, span, help="write its rules into policies of the namespaces")
 
 
 # Targets

@@ -22,11 +22,9 @@ from eastgate.convert.gep_reading import (
     PodsTarget,
     SpiffeIdentity,
     WholeNamespace,
-    read,
 )
 from eastgate.convert.gep_writing import resolved
-from eastgate.convert.istio import refuse_tier
-from eastgate.convert.model import Item, Job, Manifest, metadata_of
+from eastgate.convert.model import Job, Manifest, metadata_of
 from eastgate.convert.selectors import may_meet, write_selector
 from eastgate.dialects import linkerd
 from eastgate.dialects.base import Scene
@@ -156,18 +154,6 @@ class _Group:
     selector: Selector
     is_application: bool
     geps: list[Gep] = field(default_factory=list)
-
-
-def to_linkerd(items: Sequence[Item], job: Job) -> None:
-    """Convert all policies of a cluster."""
-    geps: list[Gep] = []
-    for item in items:
-        gep = read(item)
-        if gep is None:
-            refuse_tier(item, job)
-        else:
-            geps.append(gep)
-    write_linkerd(geps, job)
 
 
 def write_linkerd(geps: Sequence[Gep], job: Job) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from eastgate import dialects
@@ -13,11 +14,11 @@ from eastgate.convert.authconfig_versions import to_v1, to_v1beta3
 from eastgate.convert.authorino import to_authorino
 from eastgate.convert.from_authconfigs import to_policies
 from eastgate.convert.from_proposal import to_today
-from eastgate.convert.gep_reading import Gep, read
-from eastgate.convert.istio import refuse_tier, to_istio, write_istio
+from eastgate.convert.gep_reading import Gep, from_gep
+from eastgate.convert.istio import write_istio
 from eastgate.convert.istio_reading import from_istio
 from eastgate.convert.linkerd_reading import from_linkerd
-from eastgate.convert.linkerd_writing import to_linkerd, write_linkerd
+from eastgate.convert.linkerd_writing import write_linkerd
 from eastgate.convert.model import Item, Job, without_status
 from eastgate.convert.proposal_authconfigs import to_host_configs
 from eastgate.convert.to_authconfigs import to_auth_configs
@@ -50,40 +51,29 @@ def pass_on(items: Sequence[Item], job: Job) -> None:
         job.write(item.document, without_status(item.document))
 
 
-def _gep(write: Callable[[Gep, Job], None]) -> Convert:
-    def convert(items: Sequence[Item], job: Job) -> None:
-        for item in items:
-            gep = read(item)
-            if gep is None:
-                refuse_tier(item, job)
-            else:
-                write(gep, job)
-
-    return convert
-
-
 _AUTHORIZATION, _ACCESS = "AuthorizationPolicy", ("XAccessPolicy", "AccessPolicy")
 
 
 def _to_gep(write: Callable[[Gep, Job], None], version: str, kind: str) -> TargetKind:
     ways: tuple[tuple[type, Convert], ...] = (
-        (gep3779.Policy, _gep(write)),
+        (gep3779.Policy, lambda items, job: from_gep(items, job, write)),
         (linkerd.Policy, lambda items, job: from_linkerd(items, job, write)),
         (istio.Policy, lambda items, job: from_istio(items, job, write, can_deny=kind == _AUTHORIZATION)),
     )
     return TargetKind(ways, ((gep3779.GROUP, version, kind),))
 
 
-def _linkerd_to_istio(items: Sequence[Item], job: Job) -> None:
-    geps: list[Gep] = []
-    from_linkerd(items, job, lambda gep, _: geps.append(gep))
-    write_istio(geps, job)
+def _together(
+    read: Callable[[Sequence[Item], Job, Callable[[Gep, Job], None]], None], write: Callable[[Sequence[Gep], Job], None]
+) -> Convert:
+    """Return a conversion that reads all policies before it writes any."""
 
+    def convert(items: Sequence[Item], job: Job) -> None:
+        geps: list[Gep] = []
+        read(items, job, lambda gep, _: geps.append(gep))
+        write(geps, job)
 
-def _istio_to_linkerd(items: Sequence[Item], job: Job) -> None:
-    geps: list[Gep] = []
-    from_istio(items, job, lambda gep, _: geps.append(gep), can_deny=False)
-    write_linkerd(geps, job)
+    return convert
 
 
 def _keep_identities(items: Sequence[Item], job: Job) -> None:
@@ -103,11 +93,19 @@ KINDS: dict[str, TargetKind] = {
     "authorizationpolicy-v1alpha2": _to_gep(gep_writing.v1alpha2, "v1alpha2", _AUTHORIZATION),
     "xauthorizationpolicy": _to_gep(gep_writing.x_v1alpha1, "v1alpha1", "XAuthorizationPolicy"),
     "istio": TargetKind(
-        ((gep3779.Policy, to_istio), (linkerd.Policy, _linkerd_to_istio), (proposal.Policy, to_authorino)),
+        (
+            (gep3779.Policy, _together(from_gep, write_istio)),
+            (linkerd.Policy, _together(from_linkerd, write_istio)),
+            (proposal.Policy, to_authorino),
+        ),
         _kinds_of(istio.DIALECT),
     ),
     "linkerd": TargetKind(
-        ((gep3779.Policy, to_linkerd), (istio.Policy, _istio_to_linkerd)), _kinds_of(linkerd.DIALECT)
+        (
+            (gep3779.Policy, _together(from_gep, write_linkerd)),
+            (istio.Policy, _together(partial(from_istio, can_deny=False), write_linkerd)),
+        ),
+        _kinds_of(linkerd.DIALECT),
     ),
     "authpolicy-v1": TargetKind(
         (

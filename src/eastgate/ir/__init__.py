@@ -62,6 +62,7 @@ from eastgate.ir.predicates import (
 from eastgate.ir.provenance import (
     Derived,
     EffectivePolicy,
+    ImpliedRule,
     Origin,
     PolicyRef,
     RuleInForce,
@@ -133,6 +134,7 @@ __all__ = [
     "ExternalProtocol",
     "FirstMatch",
     "GatheredAnswers",
+    "ImpliedRule",
     "InNetwork",
     "Is",
     "Known",

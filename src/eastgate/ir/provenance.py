@@ -59,6 +59,17 @@ class Derived(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ImpliedRule:
+    """A rule that nobody writes, and whose description is always the same."""
+
+    kind: RuleKind
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """The source of a rule: policy, index and span; and for each attribute it looks at, the span that constrains it.
 

@@ -57,12 +57,11 @@ from eastgate.ir import ExternalAuthorizer, Is, OneOf, at_port
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.spiffe import trust_domain_of
 from eastgate.local.history import History
-from eastgate.local.listening import wait_until_listening
 from eastgate.local.machine.addresses import Addresses
 from eastgate.local.machine.rundir import DEFAULT_NAME, Guard, RunDir
 from eastgate.local.open_requests import OpenRequestMonitor
 from eastgate.local.placing import LocalPlacement
-from eastgate.local.proxies import Proxies
+from eastgate.local.proxies import Proxies, wait_until_listening
 from eastgate.settings import Settings
 
 _START_TIMEOUT = 60.0  # seconds; many Envoys on a small machine take their time

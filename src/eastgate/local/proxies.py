@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from eastgate.basics.diagnostics.printable import printable
@@ -11,10 +12,31 @@ from eastgate.control.events import MeshMetrics, Noted, OnEvent
 from eastgate.envoy.config.bootstrap import bootstrap
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server.tokens import Tokens
+from eastgate.local.machine import procfs
 from eastgate.local.machine.echo import EchoServer
 from eastgate.local.machine.envoy import EnvoyProcess
 from eastgate.local.machine.rundir import Guard, RunDir
 from eastgate.local.machine.supervisor import EnvoyGaveUp, Restart, Supervisor
+
+# Waits until proxies listen, by asking the kernel: a connection to find out would be one to decide on.
+
+
+_PAUSE = 0.01
+
+
+async def wait_until_listening(wanted: Collection[tuple[str, int]], timeout: float) -> None:
+    """Wait until all of these addresses and ports are open. Raises TimeoutError."""
+    ends = time.monotonic() + timeout
+    while missing := set(wanted) - _listening():
+        if time.monotonic() > ends:
+            examples = ", ".join(f"{address}:{port}" for address, port in sorted(missing)[:3])
+            raise TimeoutError(f"{len(missing)} ports are not open after {timeout:.0f} s, such as {examples}")
+        await asyncio.sleep(_PAUSE)
+
+
+def _listening() -> set[tuple[str, int]]:
+    return {(str(address), port) for address, port in procfs.listening()}
+
 
 _AT_ONCE = 4  # Envoys that are started together
 

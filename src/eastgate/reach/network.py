@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from eastgate.authority.authority import Authority, programs_of
@@ -36,6 +35,7 @@ from eastgate.ir import (
     Computed,
     Effect,
     FirstMatch,
+    ImpliedRule,
     InNetwork,
     Is,
     Known,
@@ -82,36 +82,6 @@ _AT_ENDS = Placement(Site.NETWORK, "both ends")
 _SOMEWHERE = "any-other"  # a namespace that nobody declares
 
 
-@dataclass(frozen=True, slots=True)
-class Isolation:
-    """The origin of denials for which no rule is to blame: policies select a pod, and none of them allows it."""
-
-    kind: ClassVar[RuleKind] = RuleKind.DEFAULT
-
-    def __str__(self) -> str:
-        return "isolation by network policies"
-
-
-@dataclass(frozen=True, slots=True)
-class NothingInTheWay:
-    """The origin of what passes since no policy of the network selects either end."""
-
-    kind: ClassVar[RuleKind] = RuleKind.DEFAULT
-
-    def __str__(self) -> str:
-        return "no network policy"
-
-
-@dataclass(frozen=True, slots=True)
-class FromOwnNode:
-    """The origin of what passes since a pod's own node may always call it."""
-
-    kind: ClassVar[RuleKind] = RuleKind.PROBE
-
-    def __str__(self) -> str:
-        return "a pod's own node, which may always call it,"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _ImaginedPods:
     """A pod of each kind that could be in a namespace, and the selectors that tell the kinds apart."""
@@ -146,9 +116,12 @@ class _ImaginedPods:
 
 
 _ANY_LABELS = Labelled(Selector.of())
-_FROM_NODE = Origin(None, 0, derived=FromOwnNode())
-_ISOLATED = Origin(None, 0, derived=Isolation())
-_OPEN = Origin(None, 0, derived=NothingInTheWay())
+ISOLATION = ImpliedRule(RuleKind.DEFAULT, "isolation by network policies")
+"""Denies where policies select a pod, and none of their rules is to blame: none allows the request."""
+NO_NETWORK_POLICY = ImpliedRule(RuleKind.DEFAULT, "no network policy")
+"""Allows where no policy of the network selects either end."""
+FROM_OWN_NODE = ImpliedRule(RuleKind.PROBE, "a pod's own node, which may always call it,")
+_ISOLATED, _OPEN, _FROM_NODE = (Origin(None, 0, derived=rule) for rule in (ISOLATION, NO_NETWORK_POLICY, FROM_OWN_NODE))
 
 _reached: WeakKeyDictionary[Programs[Policy], tuple[int, NetworkReach]] = WeakKeyDictionary()
 

@@ -6,7 +6,7 @@ from the symbolic evaluation that graphs use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -15,8 +15,8 @@ from eastgate.authority.decisions import Decision
 from eastgate.authority.outcomes import INVALID_TOKEN, OTHERWISE, WITHOUT_TOKEN, Depends
 from eastgate.authority.point_programs import PointPrograms
 from eastgate.authority.questions import Arrival, EntryPoint, Question, UnknownLabelsError
-from eastgate.cluster import Workload, World
-from eastgate.cluster.points import Direction, NetworkEnd, Point
+from eastgate.authority.questions.connecting import workload_at
+from eastgate.cluster import World
 from eastgate.ir import (
     ALWAYS,
     NEVER,
@@ -94,7 +94,7 @@ def hides_http(decision: Decision, authority: Authority) -> bool:
 def _speaks_only_bytes(arrival: Arrival, world: World) -> bool:
     """Return whether the port is of a protocol that no proxy reads as HTTP, by the names that Services give it."""
     values = arrival.request.values
-    port, workload = values.get(PORT), _workload_at(arrival.points, world)
+    port, workload = values.get(PORT), workload_at(arrival.points, world)
     if not isinstance(port, int) or workload is None:
         return False
     service = values.get(SERVICE)
@@ -108,15 +108,6 @@ def _speaks_only_bytes(arrival: Arrival, world: World) -> bool:
     ]
     names = leading or [declared.name for declared in workload.ports if declared.number == port]
     return bool(names) and all((name or "").lower().partition("-")[0] in _RAW for name in names)
-
-
-def _workload_at(points: Iterable[Point], world: World) -> Workload | None:
-    for point in points:
-        if isinstance(point, str):
-            return world.workloads.get(point)
-        if isinstance(point, NetworkEnd) and point.direction is Direction.INGRESS:
-            return world.workloads.get(point.workload)
-    return None
 
 
 class AllowedRequests:

@@ -10,7 +10,7 @@ import pytest
 from envoy.config.listener.v3 import listener_pb2
 
 from eastgate import Settings
-from eastgate.dialects.linkerd.provenance import Localhost
+from eastgate.dialects.linkerd.provenance import LOCALHOST
 from eastgate.envoy.plan import Inexpressible, PortPlan, ProxyVerdict, plan_port
 from eastgate.envoy.plan.combining import unread
 from eastgate.envoy.plan.decisions import name_of
@@ -59,7 +59,7 @@ def _plan(*stages: Stage) -> PortPlan:
     [
         (RULE, "Kind.g.io/n/p#3"),
         (Origin(PolicyRef("Kind", None, "p"), 0), "Kind/p#0"),
-        (Origin(None, 0, derived=Localhost()), "default/localhost-which-Linkerd-s-proxy-always-lets-in"),
+        (Origin(None, 0, derived=LOCALHOST), "default/localhost-which-Linkerd-s-proxy-always-lets-in"),
         (None, "none-of-2"),
     ],
 )

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from eastgate import Settings
-from eastgate.dialects.linkerd.provenance import Localhost
+from eastgate.dialects.linkerd.provenance import LOCALHOST
 from eastgate.envoy.plan import PortPlan, ProxyVerdict, plan_port, ports
 from eastgate.envoy.plan.decisions import NO_AUDIT
 from eastgate.envoy.plan.fields import RequestField, looked_at
@@ -100,7 +100,7 @@ def test_a_rule_on_ports_is_decided_before(port: int, allowed: bool) -> None:
 
 
 def test_a_default_is_no_policy() -> None:
-    plan = _plan(_layer(_chain(AllowAny("allow", (Rule(ALWAYS, Origin(None, 0, derived=Localhost())),)))))
+    plan = _plan(_layer(_chain(AllowAny("allow", (Rule(ALWAYS, Origin(None, 0, derived=LOCALHOST)),)))))
     assert plan.policies == frozenset()
 
 

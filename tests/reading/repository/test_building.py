@@ -13,7 +13,7 @@ from eastgate.reading.manifests import Plain
 from eastgate.reading.manifests.codes import DUPLICATE_KEY
 from eastgate.reading.repository import ChartRender, Environment, Files, KustomizeBuild
 from eastgate.reading.repository.closure import BuildFiles
-from eastgate.reading.repository.duplicates import last_key_wins
+from eastgate.reading.repository.helm import last_key_wins
 from eastgate.reading.repository.rewriting import merged, remote_files, tolerant
 from eastgate.settings import Settings
 from tests.reading.repository.building import POLICY, built, environment, left_out, names, places, write

@@ -14,7 +14,7 @@ from eastgate.dialects.gep3779 import provenance as gep3779
 from eastgate.dialects.kuadrant.proposal import provenance as kuadrant
 from eastgate.dialects.linkerd import provenance as linkerd
 from eastgate.dialects.network import provenance as network
-from eastgate.ir import Placement
+from eastgate.ir import ImpliedRule, Placement
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.modes import modes
 from eastgate.settings import Settings
@@ -38,7 +38,7 @@ CLASSES = [one for module in (access, gep3779, kuadrant, linkerd, network, rejec
 
 
 def reworded(monkeypatch: pytest.MonkeyPatch) -> None:
-    for one in [*CLASSES, Placement]:
+    for one in [*CLASSES, ImpliedRule, Placement]:
         monkeypatch.setattr(one, "__str__", lambda self: f"lorem {self!r}")
 
 
@@ -58,7 +58,7 @@ def facts_of(case: str) -> Facts:
 
 
 def test_there_are_words_to_change() -> None:
-    assert {"AccessPolicy", "DenyOnlyReading", "InboundScope", "Unreadable", "WithoutScheme"} <= {
+    assert {"AccessPolicy", "DenyOnlyReading", "InboundScope", "Unreadable", "SchemeNumber"} <= {
         one.__name__ for one in CLASSES
     }
 

@@ -117,7 +117,7 @@ def name_ports(entry: EntryPoint, layers: Iterable[Layer], question: Question, w
     These are one port of each kind that rules tell apart, and all that have names.
     """
     asked = [atom for layer in layers for atom in layer.atoms(observed=True) if isinstance(atom, Is)]
-    workload = _workload_at(entry.points, world)
+    workload = workload_at(entry.points, world)
     is_told = {PORT, PORT_NAME}.isdisjoint(entry.values) and any(atom.attribute == PORT_NAME for atom in asked)
     if workload is None or not is_told:
         yield {}
@@ -129,11 +129,11 @@ def name_ports(entry: EntryPoint, layers: Iterable[Layer], question: Question, w
             yield {PORT: port, PORT_NAME: port_names(workload, port, transport_of(question))}
 
 
-def _workload_at(points: Iterable[Point], world: World) -> Workload | None:
+def workload_at(points: Iterable[Point], world: World) -> Workload | None:
     """Return the workload that a connection arrives at; None where it is none, or not known."""
     for point in points:
         if isinstance(point, str):
-            return world.workloads[point]
+            return world.workloads.get(point)
         if isinstance(point, NetworkEnd) and point.direction is Direction.INGRESS:
-            return world.workloads[point.workload]
+            return world.workloads.get(point.workload)
     return None

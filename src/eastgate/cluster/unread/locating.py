@@ -5,7 +5,7 @@ What cannot be read of a target widens it: to all of its namespace, or to all th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from eastgate.cluster import (
     BackendNamed,
@@ -180,16 +180,18 @@ def _referred(document: Document, ref: Content) -> Iterator[Target]:
 
 def _by_pod_selector(document: Document, content: Content) -> UnreadTargets:
     pods = (PodsMatching(document.home, _selector(content, "podSelector")),)
-    types = content.get("policyTypes")
-    if types is None or types == []:
-        ingress, egress = True, bool(content.get("egress"))
-    elif isinstance(types, list):
-        ingress, egress = "Ingress" in types, "Egress" in types
-    else:
+    return _by_types(pods, content.get("policyTypes"), ("Ingress", "Egress") if content.get("egress") else ("Ingress",))
+
+
+def _by_types(targets: tuple[Target, ...], types: object, default: Sequence[str]) -> UnreadTargets:
+    """Return the targets at the ends that the types of a policy name; `default` are those of one without types."""
+    named = default if types is None or types == [] else types
+    if not isinstance(named, list | tuple):
         raise _Unreadable
+    ingress, egress = "Ingress" in named, "Egress" in named
     if not ingress and not egress:
         raise _Unreadable
-    return UnreadTargets(pods if ingress else (), pods if egress else ())
+    return UnreadTargets(targets if ingress else (), targets if egress else ())
 
 
 def _by_endpoint_selector(document: Document, content: Content) -> UnreadTargets:
@@ -279,17 +281,8 @@ def _by_calico(document: Document, content: Content) -> UnreadTargets:
         targets: tuple[Target, ...] = (PodsAcross(homes, pods),)
     else:
         targets = (PodsMatching(document.home, pods),)
-    types = content.get("types")
-    if not types:  # what the rules are about, and ingress where there are none
-        egress = bool(content.get("egress"))
-        ingress = bool(content.get("ingress")) or not egress
-    elif isinstance(types, list):
-        ingress, egress = "Ingress" in types, "Egress" in types
-    else:
-        raise _Unreadable
-    if not ingress and not egress:
-        raise _Unreadable
-    return UnreadTargets(targets if ingress else (), targets if egress else ())
+    about = [end for end in ("Ingress", "Egress") if content.get(end.lower())]
+    return _by_types(targets, content.get("types"), about or ("Ingress",))
 
 
 def _expression(content: Content, key: str) -> str:

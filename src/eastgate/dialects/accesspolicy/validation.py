@@ -14,7 +14,7 @@ from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP
 from eastgate.dialects.sources import TYPE_FITS_MEMBERS, members_of
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.shapes import Cel, Check, Constraint, constraint, quoted
+from eastgate.reading.manifests.shapes import Cel, Check, Constraint, constraint, not_empty, quoted
 from eastgate.settings import Settings
 
 __all__ = ["GATEWAY_GROUP", "NETWORKING_GROUP", "PROTOTYPE_GROUP"]
@@ -94,14 +94,9 @@ def _repeated(entries: Node, *, fold: bool = False) -> list[Node]:
 # Targets
 
 
-@constraint(minItems=1)
-def some_target(refs: Node, to: Checking) -> None:
-    """Reject an empty list, which targets nothing."""
-    if not list(refs):
-        to.report(codes.NO_TARGET, "a policy needs a target", refs, help=NO_TARGET_HELP)
-
-
 NO_TARGET_HELP = "write targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: ..}]"
+some_target = not_empty(codes.NO_TARGET, "a policy needs a target", NO_TARGET_HELP)
+"""Reject an empty list, which targets nothing."""
 
 
 @constraint(

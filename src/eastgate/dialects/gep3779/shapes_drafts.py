@@ -127,14 +127,14 @@ _old_rule: Record[Settings] = Record(
     "a rule",
     {
         "sources": Field(
-            ListOf(_old_source, "a list of sources", validation.not_empty("sources"), served=SERVED),
+            ListOf(_old_source, "a list of sources", validation.matching_list("sources"), served=SERVED),
             about="Who is asking: any of the sources. Left out it is anybody.",
         ),
         "attributes": Field(
             ListOf(
                 Record("attributes", {"ports": PORTS}, misspelt={"port": "ports"}),
                 "a list of attributes",
-                validation.not_empty("attributes"),
+                validation.matching_list("attributes"),
             ),
             about="What must be true of the connection: any of the entries. Left out it is any connection.",
         ),

@@ -11,7 +11,7 @@ from eastgate.cluster.resources import dns_label_name
 from eastgate.dialects.gep3779 import codes
 from eastgate.dialects.sources import TYPE_FITS_MEMBERS, members_of
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.shapes import Cel, Check, Constraint, constraint, quoted
+from eastgate.reading.manifests.shapes import Cel, Check, Constraint, constraint, not_empty, quoted
 from eastgate.reading.manifests.shapes.shape import DNS_LABEL, any_case, whole
 from eastgate.settings import MeshMode, Settings
 
@@ -113,14 +113,9 @@ def _service_target(ref: Node, to: Checking) -> None:
         dns_label_name(name, to)
 
 
-@constraint(minItems=1)
-def some_target(refs: Node, to: Checking) -> None:
-    """Reject an empty list of targets: it is not a namespace-wide policy."""
-    if not list(refs):
-        to.report(codes.NO_TARGET, "a policy needs a target", refs, help=NO_TARGET_HELP)
-
-
 NO_TARGET_HELP = "for every pod of the policy's namespace write targetRefs: [{kind: Pod, selector: {}}]"
+some_target = not_empty(codes.NO_TARGET, "a policy needs a target", NO_TARGET_HELP)
+"""Reject an empty list of targets: it is not a namespace-wide policy."""
 
 
 @constraint(
@@ -286,20 +281,10 @@ def one_list(source: Node, to: Checking) -> None:
     )
 
 
-def not_empty(field: str) -> Constraint:
+def matching_list(field: str) -> Constraint:
     """Reject, in v1alpha1, an empty list, which in the next version means the opposite."""
-
-    @constraint(minItems=1)
-    def rule(node: Node, to: Checking) -> None:
-        if not list(node):
-            to.report(
-                codes.EMPTY_LIST_V1ALPHA1,
-                f"`{field}` is empty",
-                node,
-                help=f"leave `{field}` out to match everything, or remove the rule to match nothing",
-            )
-
-    return rule
+    way_out = f"leave `{field}` out to match everything, or remove the rule to match nothing"
+    return not_empty(codes.EMPTY_LIST_V1ALPHA1, f"`{field}` is empty", way_out)
 
 
 @constraint(*TYPE_FITS_MEMBERS)

@@ -18,7 +18,7 @@ from eastgate.dialects.istio.lowering import View, lower_policy
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, MtlsMode
 from eastgate.dialects.istio.peer_modes import PLAINTEXT, PeerMode, PeerModes, ZtunnelDenial
 from eastgate.dialects.istio.planes import NoIdentity, PortScope
-from eastgate.dialects.istio.provenance import BadProvider, IstioScope, MtlsDemand, ProxyRefusal, StageName, Surface
+from eastgate.dialects.istio.provenance import MTLS_DEMAND, PROXY_REFUSAL, BadProvider, IstioScope, StageName, Surface
 from eastgate.ir import (
     ALWAYS,
     NEVER,
@@ -81,7 +81,7 @@ def _guarded(chain: Chain, mode: PeerMode) -> Chain:
 
 def mtls_stage(denials: Sequence[ZtunnelDenial]) -> Deny:
     """Return the stage that closes connections in plaintext."""
-    rules = (Rule(denial.when, Origin(denial.policy.ref, 0, denial.span, derived=MtlsDemand())) for denial in denials)
+    rules = (Rule(denial.when, Origin(denial.policy.ref, 0, denial.span, derived=MTLS_DEMAND)) for denial in denials)
     return Deny(StageName.MTLS, tuple(rules), Refusal.CLOSED)
 
 
@@ -98,7 +98,7 @@ def without_identity(predicate: Predicate) -> Predicate:
     return rewrite(predicate, absent)
 
 
-_REFUSED = Rule(Is(REFUSED_PATH, Present()), Origin(None, 0, derived=ProxyRefusal()))
+_REFUSED = Rule(Is(REFUSED_PATH, Present()), Origin(None, 0, derived=PROXY_REFUSAL))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.settings import PathNormalization
-from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind, Site
+from eastgate.ir import ImpliedRule, Placement, PolicyRef, RuleKind, ScopeKind, Site
 from eastgate.settings import DataPlane
 
 AT_SIDECAR = Placement(Site.WORKLOAD, "istio sidecar")
@@ -66,24 +66,12 @@ class IstioPlaneReading:
         return f"{self.setting}: {self.data_plane} (paths and hosts are compared in their canonical form)"
 
 
-@dataclass(frozen=True, slots=True)
-class MtlsDemand:
-    """The origin of a rule by which plaintext is refused."""
-
-    kind: ClassVar[RuleKind] = RuleKind.SCHEME
-
-    def __str__(self) -> str:
-        return "(mTLS is STRICT)"
-
-
-@dataclass(frozen=True, slots=True)
-class TokenDemand:
-    """The origin of a rule by which tokens are refused that nobody accepts."""
-
-    kind: ClassVar[RuleKind] = RuleKind.SCHEME
-
-    def __str__(self) -> str:
-        return "(tokens must be valid)"
+MTLS_DEMAND = ImpliedRule(RuleKind.SCHEME, "(mTLS is STRICT)")
+"""A rule by which plaintext is refused."""
+TOKEN_DEMAND = ImpliedRule(RuleKind.SCHEME, "(tokens must be valid)")
+"""A rule by which tokens are refused that nobody accepts."""
+PROXY_REFUSAL = ImpliedRule(RuleKind.DEFAULT, "the proxy's check for %00 in paths")
+"""The rule by which a proxy refuses paths that it cannot normalize."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +83,3 @@ class BadProvider:
 
     def __str__(self) -> str:
         return f"({self.why})"
-
-
-@dataclass(frozen=True, slots=True)
-class ProxyRefusal:
-    """The origin of the rule by which a proxy refuses paths that it cannot normalize."""
-
-    kind: ClassVar[RuleKind] = RuleKind.DEFAULT
-
-    def __str__(self) -> str:
-        return "the proxy's check for %00 in paths"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from eastgate.basics.records import dataclass
 from eastgate.dialects.istio.claims import NoClaims, is_claim
 from eastgate.dialects.istio.model import RequestAuthentication
-from eastgate.dialects.istio.provenance import StageName, TokenDemand
+from eastgate.dialects.istio.provenance import TOKEN_DEMAND, StageName
 from eastgate.dialects.istio.tokens import TokenDerivation, TokenProblem, refusal_value
 from eastgate.ir import (
     Chain,
@@ -49,7 +49,7 @@ def _rules(policies: Sequence[RequestAuthentication], problem: TokenProblem) -> 
     return tuple(
         Rule(
             Is(TOKEN, OneOf(frozenset({refusal_value(problem, policy.ref)}))),
-            Origin(policy.ref, 0, policy.rules[0].span, derived=TokenDemand()),
+            Origin(policy.ref, 0, policy.rules[0].span, derived=TOKEN_DEMAND),
         )
         for policy in policies
         if policy.rules

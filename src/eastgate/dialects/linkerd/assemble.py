@@ -21,12 +21,12 @@ from eastgate.dialects.linkerd.authorizations import Authorizations
 from eastgate.dialects.linkerd.model import HttpRoute, InboundRoute, LinkerdResource, Protocol, Server
 from eastgate.dialects.linkerd.provenance import (
     INBOUND,
+    LOCALHOST,
+    PROBE_ROUTE,
     AccessPolicy,
     DataPlaneReading,
     DefaultPolicy,
     InboundScope,
-    Localhost,
-    ProbeRoute,
     StageName,
 )
 from eastgate.dialects.linkerd.routes import match_predicates, route_cases, usable_routes
@@ -58,7 +58,7 @@ from eastgate.ir.attributes import METHOD, PORT
 from eastgate.settings import Networks, Settings
 
 _NOT_HTTP = Not(Is(METHOD, Present()))
-_LOCALHOST = Origin(None, 0, derived=Localhost())
+_FROM_ITSELF = Origin(None, 0, derived=LOCALHOST)
 _WITH_IDENTITY = {
     InboundPolicy.ALL_UNAUTHENTICATED: InboundPolicy.ALL_AUTHENTICATED,
     InboundPolicy.CLUSTER_UNAUTHENTICATED: InboundPolicy.CLUSTER_AUTHENTICATED,
@@ -183,7 +183,7 @@ class _Inbound:
         if probe:
             rules.append(self._probe_rule())
         if self.stance.itself and not any(rule.when == ALWAYS for rule in rules):
-            rules.append(Rule(authorizations.in_networks(self.stance.itself), _LOCALHOST))
+            rules.append(Rule(authorizations.in_networks(self.stance.itself), _FROM_ITSELF))
         observed = [
             *self.authorizations.on_route(route, audit=True),
             *self._server_rules(port.server, audit=True),
@@ -227,7 +227,7 @@ class _Inbound:
 
     def _probe_rule(self) -> Rule:
         when = authorizations.in_networks(self._probe_networks)
-        return Rule(when, Origin(None, 0, derived=ProbeRoute()))
+        return Rule(when, Origin(None, 0, derived=PROBE_ROUTE))
 
 
 def _at_ports(when: Predicate, numbers: Iterable[int]) -> Predicate:

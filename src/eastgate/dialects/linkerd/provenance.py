@@ -8,7 +8,7 @@ from typing import ClassVar
 from eastgate.basics.records import dataclass
 from eastgate.dialects.linkerd.model import Protocol
 from eastgate.dialects.linkerd.settings import InboundPolicy
-from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind, Site
+from eastgate.ir import ImpliedRule, Placement, PolicyRef, RuleKind, ScopeKind, Site
 from eastgate.settings import DataPlane
 
 INBOUND = Placement(Site.WORKLOAD, "inbound")
@@ -21,24 +21,12 @@ class StageName(enum.StrEnum):
     AUTHORIZED = "authorized"
 
 
-@dataclass(frozen=True, slots=True)
-class Localhost:
-    """The origin of a rule for what a workload sends to itself, which its proxy always allows."""
-
-    kind: ClassVar[RuleKind] = RuleKind.ITSELF
-
-    def __str__(self) -> str:
-        return "localhost, which Linkerd's proxy always lets in,"
+LOCALHOST = ImpliedRule(RuleKind.ITSELF, "localhost, which Linkerd's proxy always lets in,")
+"""A rule for what a workload sends to itself, which its proxy always allows."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeRoute:
-    """The origin of a rule of the route that Linkerd adds for the kubelet's probes."""
-
-    kind: ClassVar[RuleKind] = RuleKind.PROBE
-
-    def __str__(self) -> str:
-        return "the route that Linkerd makes for probes"
+PROBE_ROUTE = ImpliedRule(RuleKind.PROBE, "the route that Linkerd makes for probes")
+"""A rule of the route that Linkerd adds for the kubelet's probes."""
 
 
 @dataclass(frozen=True, slots=True)

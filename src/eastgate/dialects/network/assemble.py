@@ -16,7 +16,7 @@ from typing import Final
 from eastgate.cluster.points import Direction
 from eastgate.dialects.base import Scene
 from eastgate.dialects.network.model import NetworkPolicy, NetworkTier
-from eastgate.dialects.network.provenance import PLACEMENTS, EnforcementReading, NodeTraffic, StageName, ToItself
+from eastgate.dialects.network.provenance import NODE_TRAFFIC, PLACEMENTS, TO_ITSELF, EnforcementReading, StageName
 from eastgate.dialects.network.settings import NetworkEnforcement, NetworkSettings
 from eastgate.ir import (
     AllowAny,
@@ -96,8 +96,8 @@ def _unless(sequence: Sequence[Step], effect: Effect, hidden_by: tuple[Effect, .
             before.append(step.rule.when)
 
 
-_TO_ITSELF: Final = Rule(Is(VICINITY, OneOf(frozenset({"itself"}))), Origin(None, 0, derived=ToItself()))
-_OWN_NODE: Final = Rule(Is(VICINITY, OneOf(frozenset({"node"}))), Origin(None, 0, derived=NodeTraffic()))
+_TO_ITSELF: Final = Rule(Is(VICINITY, OneOf(frozenset({"itself"}))), Origin(None, 0, derived=TO_ITSELF))
+_OWN_NODE: Final = Rule(Is(VICINITY, OneOf(frozenset({"node"}))), Origin(None, 0, derived=NODE_TRAFFIC))
 
 
 def ends(attached: Sequence[Attachment[NetworkPolicy]], direction: Direction, scene: Scene) -> list[Layer]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from eastgate.basics.records import dataclass
 from eastgate.cluster.points import Direction
 from eastgate.dialects.network.settings import NetworkEnforcement
-from eastgate.ir import Placement, RuleKind, Site
+from eastgate.ir import ImpliedRule, Placement, RuleKind, Site
 
 PLACEMENTS = {direction: Placement(Site.NETWORK, direction) for direction in Direction}
 
@@ -23,24 +23,14 @@ class StageName(enum.StrEnum):
     BASELINE = "baseline"
 
 
-@dataclass(frozen=True, slots=True)
-class ToItself:
-    """The origin of a rule for what a pod sends to its own address, which no network policy is about."""
-
-    kind: ClassVar[RuleKind] = RuleKind.ITSELF
-
-    def __str__(self) -> str:
-        return "a pod's access to itself, which no network policy can block,"
+TO_ITSELF = ImpliedRule(RuleKind.ITSELF, "a pod's access to itself, which no network policy can block,")
+"""A rule for what a pod sends to its own address, which no network policy is about."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTraffic:
-    """The origin of a rule for traffic between a pod and its own node, which NetworkPolicies always allow."""
-
-    kind: ClassVar[RuleKind] = RuleKind.PROBE
-
-    def __str__(self) -> str:
-        return "traffic between a pod and its own node, which a NetworkPolicy always allows,"
+NODE_TRAFFIC = ImpliedRule(
+    RuleKind.PROBE, "traffic between a pod and its own node, which a NetworkPolicy always allows,"
+)
+"""A rule for traffic between a pod and its own node, which NetworkPolicies always allow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,29 +91,23 @@ def internal_cluster(listener: str) -> XdsResource:
 @lru_cache(maxsize=4096)
 def app_resources(port: int, app: SocketAddress) -> tuple[XdsResource, ...]:
     """Return the cluster of the application behind a port, and its routes. It is spoken to as its callers speak."""
-    name = f"app/{port}"
-    both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
-    idle = {"idle_timeout": _IDLE}
-    options = {_OPTIONS: typed(_OPTIONS, use_downstream_protocol_config=both, common_http_protocol_options=idle)}
-    config: Plain = {
-        "type": "EDS",
-        "eds_cluster_config": {"eds_config": ADS},
-        "typed_extension_protocol_options": options,
-    }
-    routes = _route(f"requests/{port}", [_virtual_host("app", ["*"], name)])
-    return cluster_resource(name, config), _endpoints(name, [app]), routes
+    cluster, routes = _app(port, {"type": "EDS", "eds_cluster_config": {"eds_config": ADS}})
+    return cluster, _endpoints(cluster.name, [app]), routes
 
 
 @lru_cache(maxsize=1)
 def original_app_resources() -> tuple[XdsResource, ...]:
     """Return the cluster of the application at whatever port was called, and its routes."""
-    name = f"app/{ANY_PORT}"
+    return _app(ANY_PORT, ORIGINAL)
+
+
+def _app(port: int, config: Plain) -> tuple[XdsResource, XdsResource]:
+    name = f"app/{port}"
     both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
     idle = {"idle_timeout": _IDLE}
     options = {_OPTIONS: typed(_OPTIONS, use_downstream_protocol_config=both, common_http_protocol_options=idle)}
-    config: Plain = {**ORIGINAL, "typed_extension_protocol_options": options}
-    routes = _route(f"requests/{ANY_PORT}", [_virtual_host("app", ["*"], name)])
-    return cluster_resource(name, config), routes
+    cluster = cluster_resource(name, {**config, "typed_extension_protocol_options": options})
+    return cluster, _route(f"requests/{port}", [_virtual_host("app", ["*"], name)])
 
 
 def upstream_resources(upstreams: Iterable[Upstream], source: str | None) -> Iterator[XdsResource]:

@@ -8,15 +8,17 @@ of the first.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
 from eastgate.basics.diagnostics import Code
+from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.envoy.plan.codes import NOT_A_TEST, NOT_AN_ATTRIBUTE
 from eastgate.envoy.plan.decisions import NO_AUDIT, UNOPPOSED_NAME, Node, ProxyVerdict
-from eastgate.envoy.plan.vantage import Vantage
+from eastgate.envoy.plan.vantage import AT_GATEWAY, Vantage
 from eastgate.ir import (
     ALWAYS,
     NEVER,
@@ -24,6 +26,7 @@ from eastgate.ir import (
     Computed,
     InNetwork,
     Is,
+    Layer,
     Not,
     OneOf,
     Predicate,
@@ -33,9 +36,10 @@ from eastgate.ir import (
     all_of,
     any_of,
     assume,
+    at_port,
     needs_http,
 )
-from eastgate.ir.attributes import ADDRESS, Attribute
+from eastgate.ir.attributes import ADDRESS, BACKEND, Attribute
 from eastgate.ir.symbolic.trees import DecisionNode, Entry, choice, flatten, leaves
 
 # What Envoy can test exactly as a policy means it. Whatever is near is not enough.
@@ -245,3 +249,37 @@ def _reachable(entries: Iterator[Entry[ProxyVerdict]]) -> Iterator[Entry[ProxyVe
             yield Entry(when, verdict)
         if when == ALWAYS:
             return
+
+
+# Who enforces a layer at a gateway: the Envoy itself, or the authorizer that it asks.
+
+
+class Enforcer(enum.StrEnum):
+    """Who decides at a gateway."""
+
+    ENVOY = "envoy"
+    AUTHORIZER = "authorizer"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class LayerEnforcement:
+    """Who decides by a layer, and why it is not the Envoy alone. `asked` are the authorizers that rules name."""
+
+    enforcer: Enforcer
+    reason: str | None = None
+    asked: tuple[str, ...] = ()
+
+
+def enforcement_at_gateway(layer: Layer, port: int, backend: str | None) -> LayerEnforcement:
+    """Return who decides by a layer at a port, on the way to a backend.
+
+    Where all layers of a way together have too many ends for an Envoy, the authorizer decides in spite of this.
+    """
+    at = at_port(layer, port)
+    vantage = AT_GATEWAY.knowing({BACKEND: backend})
+    asked = tuple(sorted({ask.authorizer for ask in at.asks}))
+    problem = next(filter(None, (obstacle(atom, vantage) for atom in at.atoms(observed=False))), None)
+    if problem is not None:
+        return LayerEnforcement(Enforcer.AUTHORIZER, problem[1], asked)
+    return LayerEnforcement(Enforcer.BOTH if asked else Enforcer.ENVOY, None, asked)

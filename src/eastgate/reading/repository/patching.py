@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from eastgate.basics.records import dataclass
-from eastgate.basics.regexes import regex
+from eastgate.basics.regexes import compile_re2, regex
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.declarations import Declaration, mapping, text_of
 
@@ -53,12 +53,8 @@ def _fits(pattern: Plain, value: str) -> bool:
         return True
     if pattern.isalnum() or len(pattern) > _MOST_TARGET:
         return pattern == value
-    import re2  # Kustomize's expressions are Go's
-
-    try:
-        return re2.fullmatch(pattern, value) is not None
-    except re2.error:
-        return False
+    compiled = compile_re2(pattern)  # Kustomize's expressions are Go's
+    return not isinstance(compiled, str) and compiled.fullmatch(value) is not None
 
 
 def _selects(selector: str, labels: Mapping[str, Plain]) -> bool:

@@ -13,7 +13,7 @@ from eastgate.cluster.routing.journey import Way, through_gateway, through_route
 from eastgate.cluster.routing.model import rules_of
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.dialects import Policy
-from eastgate.envoy.plan.enforcers import Enforcer, LayerEnforcement, enforcement_at_gateway
+from eastgate.envoy.plan.combining import Enforcer, LayerEnforcement, enforcement_at_gateway
 from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.envoy.plan.gateway_planner import plan_destinations
 from eastgate.ir import Is, Matcher, OneOf, Request, Suffix

@@ -15,7 +15,7 @@ from eastgate.ir.symbolic.simplify import either
 from eastgate.ir.symbolic.trees import Entry
 from eastgate.reach.callers import CallerEntry
 from eastgate.reach.endings import Branch, Ending
-from eastgate.reach.network import Isolation
+from eastgate.reach.network import ISOLATION
 from eastgate.reach.table import Cell, EffectiveDestination, EffectiveTable, Row
 from eastgate.reports.columns import Line, Lines, columns
 from eastgate.reports.conditions import TWO_LINES, condition_text
@@ -258,7 +258,7 @@ class _Reasons:
     def text(self, branch: Branch) -> str:
         """Return what decides, and where it is written."""
         origin = branch.end.origin
-        if origin is not None and isinstance(origin.derived, Isolation) and self._isolation is not None:
+        if origin is not None and origin.derived == ISOLATION and self._isolation is not None:
             return self._isolation
         text = by_text(branch, levels=self._levels)
         if origin is not None:

@@ -31,7 +31,7 @@ from eastgate.reach.requests import port_classes
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.conditions import allowed_when, explain_branches
 from eastgate.reports.graph.model import ANY_ADDRESS, AllowedWay, Bundle, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.selection import ports_in, union, with_ports
+from eastgate.reports.graph.selection import Stretches, complement, ports_in, union, with_ports
 from eastgate.reports.graph.text import natural
 
 _ELSEWHERE: dict[Attribute, Known] = {
@@ -44,9 +44,8 @@ _ELSEWHERE: dict[Attribute, Known] = {
 }
 """What the network knows of a destination that is neither a pod nor a node, beside its address."""
 
-_Stretch = tuple[int, int]  # of addresses, both ends in it: those of IPv6 follow those of IPv4
-_V6 = 1 << 32
-_EVERY: tuple[_Stretch, ...] = ((0, _V6 + (1 << 128) - 1),)
+_V6 = 1 << 32  # addresses of IPv6 follow those of IPv4
+_EVERY: Stretches = ((0, _V6 + (1 << 128) - 1),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,7 @@ def _origins(branches: Iterable[Branch]) -> tuple[Origin, ...]:
 # Sets of addresses
 
 
-def _stretches(allowed: Predicate) -> tuple[_Stretch, ...] | None:
+def _stretches(allowed: Predicate) -> Stretches | None:
     """Return the addresses that a predicate means; None where it asks for anything else."""
     match allowed:
         case _ if allowed == ALWAYS:
@@ -142,54 +141,34 @@ def _stretches(allowed: Predicate) -> tuple[_Stretch, ...] | None:
         case _ if allowed == NEVER:
             return ()
         case Is(attribute, InNetwork(networks)) if attribute == DESTINATION_ADDRESS:
-            return _union(_stretch(network) for network in networks)
+            return union(_stretch(network) for network in networks)
         case Not(part):
             inner = _stretches(part)
-            return None if inner is None else _complement(inner)
+            return None if inner is None else complement(inner, _EVERY)
         case Or(parts):
             every = [_stretches(part) for part in parts]
-            return _union(s for each in every for s in each or ()) if None not in every else None
+            return union(s for each in every for s in each or ()) if None not in every else None
         case And(parts):
             outside = [_stretches(part) for part in parts]
             if None in outside:
                 return None
-            return _complement(_union(s for each in outside for s in _complement(each or ())))
+            return complement(union(s for each in outside for s in complement(each or (), _EVERY)), _EVERY)
     return None
 
 
-def _stretch(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> _Stretch:
+def _stretch(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> tuple[int, int]:
     base = 0 if network.version == 4 else _V6
     return base + int(network.network_address), base + int(network.broadcast_address)
 
 
-def _union(stretches: Iterable[_Stretch]) -> tuple[_Stretch, ...]:
-    merged: list[_Stretch] = []
-    for first, last in sorted(stretches):
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1] = merged[-1][0], max(merged[-1][1], last)
-        else:
-            merged.append((first, last))
-    return tuple(merged)
-
-
-def _complement(stretches: Sequence[_Stretch]) -> tuple[_Stretch, ...]:
-    ((start, end),) = _EVERY
-    left: list[_Stretch] = []
-    for first, last in stretches:
-        if first > start:
-            left.append((start, first - 1))
-        start = last + 1
-    return (*left, (start, end)) if start <= end else tuple(left)
-
-
-def _name(stretches: tuple[_Stretch, ...]) -> str:
+def _name(stretches: Stretches) -> str:
     """Name a set of addresses by networks, or by those that are missing where that is shorter."""
     names = []
     for family, whole in ((4, (0, _V6 - 1)), (6, (_V6, _EVERY[0][1]))):
         mine = _within(stretches, whole)
         if not mine:
             continue
-        missing = _networks(_within(_complement(stretches), whole), family)
+        missing = _networks(_within(complement(stretches, _EVERY), whole), family)
         listed = _networks(mine, family)
         every = "0.0.0.0/0" if family == 4 else "::/0"
         if len(missing) < len(listed):
@@ -199,12 +178,12 @@ def _name(stretches: tuple[_Stretch, ...]) -> str:
     return ANY_ADDRESS if stretches == _EVERY else f"ip:{', '.join(names)}"
 
 
-def _within(stretches: Iterable[_Stretch], whole: _Stretch) -> list[_Stretch]:
+def _within(stretches: Iterable[tuple[int, int]], whole: tuple[int, int]) -> list[tuple[int, int]]:
     cut = ((max(first, whole[0]), min(last, whole[1])) for first, last in stretches)
     return [stretch for stretch in cut if stretch[0] <= stretch[1]]
 
 
-def _networks(stretches: Iterable[_Stretch], family: int) -> list[str]:
+def _networks(stretches: Iterable[tuple[int, int]], family: int) -> list[str]:
     def address(number: int) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
         return ipaddress.IPv4Address(number) if family == 4 else ipaddress.IPv6Address(number - _V6)
 

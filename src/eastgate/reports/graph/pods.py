@@ -15,7 +15,7 @@ from functools import cached_property
 from eastgate.authority.authority import programs_of
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Workload
-from eastgate.ir import Computed, Is, Predicate, Prefix, atoms, labels_text, rewrite
+from eastgate.ir import Computed, Is, Origin, Predicate, Prefix, atoms, labels_text, rewrite
 from eastgate.ir.attributes import ADDRESS, IDENTITY, PACKET_SOURCE, SOURCE_LABELS, SOURCE_WORKLOAD, VICINITY
 from eastgate.ir.spiffe import SCHEME
 from eastgate.ir.symbolic.callers import AccountsIn, IdentityCell
@@ -25,7 +25,7 @@ from eastgate.ir.symbolic.trees import Entry
 from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Entrance
 from eastgate.reach.endings import Branch
-from eastgate.reach.network import FromOwnNode, NothingInTheWay, network_reach
+from eastgate.reach.network import FROM_OWN_NODE, NO_NETWORK_POLICY, network_reach
 from eastgate.reach.reachability import Answer
 from eastgate.reports.graph.build import Survey, without_rules
 from eastgate.reports.graph.conditions import narrow, within
@@ -278,11 +278,10 @@ def _bare(ways: frozenset[_PodWay]) -> frozenset[_PodWay]:
 def _without_default(outcome: ReachOutcome) -> ReachOutcome:
     """Return an outcome without the origins that say that no network policy decides: no rule does."""
     ways = tuple(
-        replace(way, by=tuple(each for each in way.by if not isinstance(each.derived, NothingInTheWay)))
-        for way in outcome.ways
+        replace(way, by=tuple(each for each in way.by if each.derived != NO_NETWORK_POLICY)) for way in outcome.ways
     )
     return replace(outcome, ways=ways)
 
 
-def _is_from_node(origin: object) -> bool:
-    return isinstance(getattr(origin, "derived", None), FromOwnNode)
+def _is_from_node(origin: Origin | None) -> bool:
+    return origin is not None and origin.derived == FROM_OWN_NODE

@@ -21,8 +21,9 @@ from eastgate.reports.graph.text import limit
 # Sets of ports as stretches: which ports the requests of an edge may be to, exactly.
 
 
-PortSet = tuple[tuple[int, int], ...]
-"""Stretches of ports, sorted, with both ends in them."""
+Stretches = tuple[tuple[int, int], ...]
+"""Stretches of numbers, sorted, with both ends in them."""
+PortSet = Stretches
 
 _EVERY: PortSet = ((EVERY_PORT.first, EVERY_PORT.last),)
 _FEW = 64  # ports that are listed one by one
@@ -45,11 +46,11 @@ def ports_in(numbers: Iterable[int], ranges: Iterable[Between], named: Iterable[
 
 def _without(ports: PortSet, numbers: Iterable[int]) -> PortSet:
     taken = union((number, number) for number in numbers)
-    return _complement(union([*_complement(ports), *taken]))
+    return complement(union([*complement(ports, _EVERY), *taken]), _EVERY)
 
 
-def union(stretches: Iterable[tuple[int, int]]) -> PortSet:
-    """Return the ports of some stretches."""
+def union(stretches: Iterable[tuple[int, int]]) -> Stretches:
+    """Return the numbers of some stretches."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted(stretches):
         if merged and first <= merged[-1][1] + 1:
@@ -59,10 +60,11 @@ def union(stretches: Iterable[tuple[int, int]]) -> PortSet:
     return tuple(merged)
 
 
-def _complement(ports: PortSet) -> PortSet:
-    ((start, end),) = _EVERY
+def complement(stretches: Stretches, every: Stretches) -> Stretches:
+    """Return the other numbers of `every`, which is one stretch."""
+    ((start, end),) = every
     left: list[tuple[int, int]] = []
-    for first, last in ports:
+    for first, last in stretches:
         if first > start:
             left.append((start, first - 1))
         start = last + 1
@@ -96,7 +98,7 @@ def with_ports(bundle: Bundle, ports: PortSet) -> Bundle:
     listed = _listed(ports)
     if listed is not None:
         return replace(bundle, ports=listed, other_ports=False)
-    closed = _listed(_complement(ports))
+    closed = _listed(complement(ports, _EVERY))
     if closed is not None:
         return replace(bundle, ports=(), other_ports=True, any_port=not closed, closed_ports=closed)
     return replace(bundle, ports=(), other_ports=True, port_ranges=ports)

@@ -105,13 +105,14 @@ def _as_method(text: str) -> str:
 # Lists, of which none is empty: nothing would fit
 
 
-def _not_empty(node: Node, to: Check[None]) -> None:
+def some_entry(node: Node, to: Check[None]) -> None:
+    """Require a list with at least one entry."""
     if not list(node):
         to.report(codes.FITS_NOTHING, "an empty list fits nothing", node, help="leave it out, or write its entries")
 
 
 def _list(item: Text[None] | Whole, what: str) -> ListOf[None]:
-    return ListOf(item, f"a list of {what}", _not_empty)
+    return ListOf(item, f"a list of {what}", some_entry)
 
 
 # Callers

@@ -17,8 +17,8 @@ from eastgate.reading.manifests.shapes import (
     Whole,
     check,
 )
-from eastgate.reports.invariants import codes
 from eastgate.reports.invariants import shapes as invariants
+from eastgate.reports.invariants.shapes import some_entry
 
 API_VERSION = "eastgate.dev/v1alpha1"
 KIND = "DecisionTest"
@@ -70,14 +70,9 @@ _case: Record[None] = Record(
 )
 
 
-def _check_not_empty(node: Node, to: Check[None]) -> None:
-    if not list(node):
-        to.report(codes.FITS_NOTHING, "an empty list fits nothing", node, help="leave it out, or write its entries")
-
-
 _READING: dict[str, Field[None]] = {
     "manifests": Field(ListOf(Text("a file or folder"), "a list of files and folders")),
-    "environments": Field(ListOf(Text("the name of an environment"), "a list of environments", _check_not_empty)),
+    "environments": Field(ListOf(Text("the name of an environment"), "a list of environments", some_entry)),
     "objects": Field(ListOf(Anything(), "a list of objects")),
     "unread": Field(Choice(("error", "warn", "ignore"))),
     "settings": Field(MapOf(Anything(), "a mapping of settings")),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eastgate.reading.mcp.lua import messages_lua
+from eastgate.envoy.config.gateway_filters import messages_lua
 from eastgate.reading.mcp.messages import BadMessage, Message, MessageProblem, read_messages
 from tests.reading.mcp.lua.running import Answer, ask, running_lua
 from tests.reading.mcp.test_messages import BYTES, HARMLESS, READABLE, REFUSED, START

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.reading.mcp.lua import requests_lua
+from eastgate.envoy.config.gateway_filters import requests_lua
 from eastgate.reading.mcp.tool_lists import encode_value
 from tests.reading.mcp.lua.running import Answer, ask, running_lua
 from tests.reading.mcp.test_requests import BODY, JSON, READABLE, REFUSED, Headers

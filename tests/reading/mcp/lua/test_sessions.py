@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.reading.mcp.lua import sessions_lua
+from eastgate.envoy.config.gateway_filters import sessions_lua
 from tests.reading.mcp.lua.running import Answer, ask, running_lua
 from tests.reading.mcp.sessions import MAX_LENGTH, unwrap_session, wrap_session
 from tests.reading.mcp.test_sessions import BACKEND, FORGED, KEY, NOT_ALLOWED, PEER

@@ -10,12 +10,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from eastgate.basics.diagnostics import Reporter
+from eastgate.cluster import Everything, Target
+from eastgate.cluster.targets import HostNamed
+from eastgate.cluster.unread.locating import content_of
 from eastgate.dialects.base import Dialect, HostKind, Kind, NameUse, reader
 from eastgate.dialects.kuadrant.authconfigs.assemble import layers
-from eastgate.dialects.kuadrant.authconfigs.locating import GROUP, locate, widen
 from eastgate.dialects.kuadrant.authconfigs.model import Policy
 from eastgate.dialects.kuadrant.authconfigs.provenance import AT_HOST
 from eastgate.dialects.kuadrant.authconfigs.words import WORDS, conditions, summary
+from eastgate.dialects.kuadrant.hosts import ANY, index_host_problem
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.node import Node
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DIALECT", "GROUP", "Policy"]
 
+GROUP = "authorino.kuadrant.io"
 _OLD, _NEW = "v1beta1", ("v1beta2", "v1beta3")
 
 
@@ -47,6 +51,26 @@ def _read(document: Document, root: Node, settings: Settings, reporter: Reporter
     return read(document, without_nulls(root), settings, reporter)
 
 
+def _locate(document: Document) -> tuple[Target, ...]:
+    """Return the hosts of an AuthConfig with errors elsewhere; all hosts where one of them cannot be read."""
+    hosts = content_of(document).get("hosts")
+    if not isinstance(hosts, list) or not hosts or not all(map(_is_host, hosts)):
+        return (HostNamed(ANY),)
+    return tuple(map(HostNamed, dict.fromkeys(hosts)))
+
+
+def _is_host(host: object) -> bool:
+    return isinstance(host, str) and index_host_problem(host) is None
+
+
+def _widen(targets: tuple[Target, ...], document: Document, _settings: Settings) -> tuple[Target, ...]:
+    """Return all hosts where nobody can tell the hosts of an AuthConfig: it is for hosts, and for nothing else."""
+    if not any(isinstance(target, Everything) for target in targets):
+        return targets
+    kept = tuple(target for target in targets if document.group != GROUP or target == Everything(None))
+    return (*kept, HostNamed(ANY))
+
+
 def _codes() -> tuple[ModuleType, ...]:
     from eastgate.dialects.kuadrant.schemes import codes
 
@@ -63,7 +87,7 @@ DIALECT: Dialect[Policy] = Dialect(
     name="Authorino",
     model=Policy,
     kinds=tuple(
-        Kind(GROUP, version, "AuthConfig", _read, partial(_shapes, version), NameUse.OTHER_GROUPS, locate=locate)
+        Kind(GROUP, version, "AuthConfig", _read, partial(_shapes, version), NameUse.OTHER_GROUPS, locate=_locate)
         for version in (_OLD, *_NEW)
     ),
     layers=layers,
@@ -73,7 +97,7 @@ DIALECT: Dialect[Policy] = Dialect(
     lint=_lint,
     status=conditions,
     summary=summary,
-    widen=widen,
+    widen=_widen,
     hosts=HostKind(GROUP, "AuthConfig", "Authorino", AT_HOST),
     reads_secrets=True,
 )

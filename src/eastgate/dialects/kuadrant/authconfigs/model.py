@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
 from eastgate.cluster.targets import HostNamed
-from eastgate.dialects.kuadrant.authconfigs.provenance import WholeScheme
+from eastgate.dialects.kuadrant.authconfigs.provenance import WHOLE_SCHEME
 from eastgate.ir import Origin, PolicyRef, repr_of_named
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Policy:
     @property
     def origin(self) -> Origin:
         """Return the origin of its scheme."""
-        return Origin(self.ref, 0, self.span, derived=WholeScheme())
+        return Origin(self.ref, 0, self.span, derived=WHOLE_SCHEME)
 
     @property
     def origins(self) -> Iterator[Origin]:

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import ClassVar
 
 from eastgate.basics.records import dataclass
-from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind
+from eastgate.ir import ImpliedRule, Placement, PolicyRef, RuleKind, ScopeKind
 
 AT_HOST = Placement(None, "authorino")
 
@@ -20,14 +20,8 @@ class StageName(enum.StrEnum):
     AUTH = "auth"
 
 
-@dataclass(frozen=True, slots=True)
-class WholeScheme:
-    """The auth scheme that an AuthConfig is."""
-
-    kind: ClassVar[RuleKind] = RuleKind.SCHEME
-
-    def __str__(self) -> str:
-        return "scheme"
+WHOLE_SCHEME = ImpliedRule(RuleKind.SCHEME, "scheme")
+"""The auth scheme that an AuthConfig is."""
 
 
 @dataclass(frozen=True, slots=True)

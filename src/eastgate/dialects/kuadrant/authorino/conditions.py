@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from eastgate.basics.diagnostics.spans import Span
 from eastgate.basics.records import dataclass
+from eastgate.basics.regexes import as_utf8, compile_re2
 from eastgate.dialects.cel import GATEWAY_ROOTS, CelEvaluationError, CelProblem, compile_document_cel
 from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
@@ -39,7 +39,7 @@ from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir import Seen, StepVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 
 _SHOWN = 200  # characters of what a pattern saw
@@ -144,8 +144,8 @@ def _holds(pattern: Pattern, selection: Selection) -> bool:
         case PatternOperator.EXCL:
             return pattern.value not in selection.texts
         case PatternOperator.MATCHES:
-            search = _compiled(pattern.value)
-            return not isinstance(search, str) and search(_bytes(selection.text)) is not None
+            compiled = compile_re2(as_utf8(pattern.value))
+            return not isinstance(compiled, str) and compiled.search(as_utf8(selection.text)) is not None
 
 
 def _shown(selection: Selection) -> str | None:
@@ -161,28 +161,8 @@ def _masked(selector: str, document: AuthorizationJson) -> str | None:
 
 def regex_problem(expression: str) -> str | None:
     """Return what keeps a text from being an RE2 expression."""
-    compiled = _compiled(expression)
+    compiled = compile_re2(as_utf8(expression))
     return compiled if isinstance(compiled, str) else None
-
-
-@lru_cache(maxsize=4096)
-def _compiled(expression: str) -> Callable[[bytes], object | None] | str:
-    """Compile with RE2, as Go does: no expression can make it take long. It searches anywhere in the text."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = 8 << 20
-    try:
-        search: Callable[[bytes], object | None] = re2.compile(_bytes(expression), options).search
-    except re2.error as problem:
-        (message,) = problem.args
-        return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
-    return search
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
 
 
 # Predicates

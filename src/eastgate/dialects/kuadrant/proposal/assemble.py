@@ -14,7 +14,7 @@ from eastgate.cluster.targets import GatewayNamed
 from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant import hosts
 from eastgate.dialects.kuadrant.proposal.model import HttpRule, Policy
-from eastgate.dialects.kuadrant.proposal.provenance import AT_GATEWAY, AT_ROUTE, StageName, WithoutScheme
+from eastgate.dialects.kuadrant.proposal.provenance import AT_GATEWAY, AT_ROUTE, WITHOUT_SCHEME, StageName
 from eastgate.ir import (
     ALWAYS,
     Ask,
@@ -74,7 +74,7 @@ def _stages(policy: Policy, scene: Scene) -> list[Stage]:
     stages: list[Stage] = []
     if hosts.ANY not in every_host:
         uncovered = Not(Or(tuple(hosts.matches(host) for host in every_host)))
-        nowhere = Origin(policy.ref, 0, policy.span, derived=WithoutScheme())
+        nowhere = Origin(policy.ref, 0, policy.span, derived=WITHOUT_SCHEME)
         stages.append(Deny(StageName.NO_SCHEME, (Rule(all_of([selected, uncovered]), nowhere),), Refusal.NOT_FOUND))
     from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer, services_of  # only with an AuthPolicy
 

@@ -6,7 +6,7 @@ import enum
 from typing import ClassVar
 
 from eastgate.basics.records import dataclass
-from eastgate.ir import Placement, RuleKind, Site
+from eastgate.ir import ImpliedRule, Placement, RuleKind, Site
 
 AT_GATEWAY = Placement(Site.GATEWAY, "auth")
 AT_ROUTE = Placement(Site.ROUTE, "auth")
@@ -31,11 +31,5 @@ class SchemeNumber:
         return f"auth scheme {self.index + 1}"
 
 
-@dataclass(frozen=True, slots=True)
-class WithoutScheme:
-    """The derived rule for requests that a policy selects and has no scheme for."""
-
-    kind: ClassVar[RuleKind] = RuleKind.UNCOVERED
-
-    def __str__(self) -> str:
-        return "without an auth scheme for this host"
+WITHOUT_SCHEME = ImpliedRule(RuleKind.UNCOVERED, "without an auth scheme for this host")
+"""The rule for requests that a policy selects and has no scheme for."""

@@ -15,7 +15,18 @@ from eastgate.dialects.kuadrant.schemes import LONE_SCHEME, SCHEME
 from eastgate.dialects.kuadrant.schemes.validation import host
 from eastgate.ir.paths import control_character, path_problem
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.shapes import Cel, Check, Constraint, Field, ListOf, Record, Text, constraint, quoted
+from eastgate.reading.manifests.shapes import (
+    Cel,
+    Check,
+    Constraint,
+    Field,
+    ListOf,
+    Record,
+    Text,
+    constraint,
+    not_empty,
+    quoted,
+)
 from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.reading.manifests.shapes.shape import NOT_COMPARABLE, path_with_wildcard, whole
 from eastgate.settings import Settings
@@ -66,16 +77,9 @@ def own_namespace(document: Node, to: Checking) -> None:
         to.report(codes.OTHER_NAMESPACE, message, of_target, help="remove it, or move the policy to its target")
 
 
-def not_empty(field: str) -> Constraint:
+def _not_empty(field: str) -> Constraint:
     """Reject an empty list."""
-
-    @constraint(minItems=1)
-    def rule(node: Node, to: Checking) -> None:
-        if not list(node):
-            message = f"`{field}` is empty"
-            to.report(codes.EMPTY_LIST, message, node, help=f"leave `{field}` out to select any, or name some")
-
-    return rule
+    return not_empty(codes.EMPTY_LIST, f"`{field}` is empty", f"leave `{field}` out to select any, or name some")
 
 
 _METHOD = regex(r"[A-Z0-9!#$%&'+.^_`|~-]+")
@@ -187,15 +191,15 @@ _rule: Record[Settings] = Record(
     "a rule",
     {
         "hosts": Field(
-            ListOf(Text("a host", host), "a list of hosts", not_empty("hosts")),
+            ListOf(Text("a host", host), "a list of hosts", _not_empty("hosts")),
             about="Hosts of requests, ANY of them: a DNS name, `*.` and a DNS name, or `*`. Without it, any host.",
         ),
         "methods": Field(
-            ListOf(Text("a method", method), "a list of methods", not_empty("methods")),
+            ListOf(Text("a method", method), "a list of methods", _not_empty("methods")),
             about="Methods of requests in capitals, ANY of them; `*` is any. Without it, any method.",
         ),
         "paths": Field(
-            ListOf(Text("a path", path), "a list of paths", not_empty("paths")),
+            ListOf(Text("a path", path), "a list of paths", _not_empty("paths")),
             about="Paths of requests, ANY of them, perhaps with a `*` at one end. Without it, any path.",
         ),
     },

@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 from eastgate.basics.records import dataclass
 from eastgate.dialects.kuadrant.rego.builtins import FUNCTIONS, Bounded, Failed, walked
 from eastgate.dialects.kuadrant.rego.compiling import RegoProgram
-from eastgate.dialects.kuadrant.rego.parts import entries_of, replace_at, values_at, weight
 from eastgate.dialects.kuadrant.rego.syntax import (
     INPUT,
     RULE,
@@ -39,7 +38,17 @@ from eastgate.dialects.kuadrant.rego.syntax import (
     Var,
     With,
 )
-from eastgate.dialects.kuadrant.rego.values import Object, Set, Value, compare, identity
+from eastgate.dialects.kuadrant.rego.values import (
+    Object,
+    Set,
+    Value,
+    compare,
+    entries_of,
+    identity,
+    replace_at,
+    values_at,
+    weight,
+)
 
 Bindings: TypeAlias = Mapping[str, Value]
 

@@ -11,10 +11,21 @@ from collections.abc import Iterator
 from eastgate.basics.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant.authorino.model import PatternOperator
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.validation import Checking, not_empty
+from eastgate.dialects.kuadrant.schemes.validation import Checking
 from eastgate.dialects.kuadrant.schemes.values import PATH, cel_condition, gateway_condition, regular_expression
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.shapes import Anything, Choice, Field, ListOf, MapOf, Record, Text, constraint, quoted
+from eastgate.reading.manifests.shapes import (
+    Anything,
+    Choice,
+    Field,
+    ListOf,
+    MapOf,
+    Record,
+    Text,
+    constraint,
+    not_empty,
+    quoted,
+)
 from eastgate.reading.manifests.shapes.codes import MISSING_FIELD, UNKNOWN_FIELD
 from eastgate.settings import Settings
 

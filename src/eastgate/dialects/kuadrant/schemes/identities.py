@@ -9,7 +9,7 @@ from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.credentials import CLIENT_CREDENTIALS, LOCATIONS, credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
-from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, not_empty, record
+from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record
 from eastgate.dialects.kuadrant.schemes.values import (
     EXPRESSION,
     LONGEST_KEPT,
@@ -21,7 +21,18 @@ from eastgate.dialects.kuadrant.schemes.values import (
 )
 from eastgate.ir.labels import Selector
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.shapes import Cel, Field, Flag, ListOf, Record, Text, Whole, constraint, quoted
+from eastgate.reading.manifests.shapes import (
+    Cel,
+    Field,
+    Flag,
+    ListOf,
+    Record,
+    Text,
+    Whole,
+    constraint,
+    not_empty,
+    quoted,
+)
 from eastgate.settings import Settings
 
 Shape = Record[Settings]

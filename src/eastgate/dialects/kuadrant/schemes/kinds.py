@@ -11,9 +11,9 @@ from eastgate.dialects.kuadrant.schemes.metadata import callbacks, identity_sour
 from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, old_responses
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_gone
-from eastgate.dialects.kuadrant.schemes.validation import Checking, not_empty, record
+from eastgate.dialects.kuadrant.schemes.validation import Checking, record
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.shapes import Field, ListOf, Record, Text, quoted
+from eastgate.reading.manifests.shapes import Field, ListOf, Record, Text, not_empty, quoted
 from eastgate.settings import Settings
 
 _HOSTS_HELP = "write hosts: [<a host>]"

@@ -6,10 +6,10 @@ from eastgate.cluster.resources import dns_subdomain
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
-from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, not_empty, record
+from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, record
 from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, header_name, named_values, value
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
+from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole, not_empty
 from eastgate.settings import Settings
 
 HEADER_WRAPPER = "httpHeader"

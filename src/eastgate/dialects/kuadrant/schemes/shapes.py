@@ -13,9 +13,9 @@ from eastgate.dialects.kuadrant.schemes.metadata import metadata
 from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, old_responses
 from eastgate.dialects.kuadrant.schemes.styles import Style, in_one_style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_unsupported
-from eastgate.dialects.kuadrant.schemes.validation import NOT_EVALUATED, Checking, host, not_empty, record
+from eastgate.dialects.kuadrant.schemes.validation import NOT_EVALUATED, Checking, host, record
 from eastgate.reading.manifests.node import Node
-from eastgate.reading.manifests.shapes import Anything, Cel, Field, ListOf, Record, Text, check, constraint
+from eastgate.reading.manifests.shapes import Anything, Cel, Field, ListOf, Record, Text, check, constraint, not_empty
 from eastgate.reading.manifests.shapes.codes import MISSING_FIELD
 from eastgate.settings import Settings
 

@@ -81,17 +81,6 @@ def needs(code: Code, what: str, name: str, example: str, *reported: str) -> Dem
     return rule
 
 
-def not_empty(code: Code, message: str, way_out: str) -> Demand:
-    """Require a list with at least one entry."""
-
-    @constraint(minItems=1)
-    def rule(node: Node, to: Checking) -> None:
-        if not list(node):
-            to.report(code, message, node, help=way_out)
-
-    return rule
-
-
 def unique_names(what: str, *, fold: bool = False) -> Demand:
     """Reject a name that is there twice; `fold`: in any letter case."""
 

@@ -1,6 +1,6 @@
 """One description of each resource, from which it is checked, served and documented."""
 
-from eastgate.reading.manifests.shapes.constraints import Cel, Constraint, all_of, constraint
+from eastgate.reading.manifests.shapes.constraints import Cel, Constraint, all_of, constraint, not_empty
 from eastgate.reading.manifests.shapes.shape import (
     Anything,
     Check,
@@ -36,5 +36,6 @@ __all__ = [
     "check",
     "constraint",
     "enumerated",
+    "not_empty",
     "quoted",
 ]

@@ -89,6 +89,17 @@ _KEYWORDS = {
 }
 
 
+def not_empty(code: Code, message: str, way_out: str) -> Constraint:
+    """Require a list with at least one entry."""
+
+    @constraint(minItems=1)
+    def rule(node: Node, to: Check[Any]) -> None:
+        if not list(node):
+            to.report(code, message, node, help=way_out)
+
+    return rule
+
+
 def all_of(*rules: Rule) -> Constraint:
     """Combine several demands on one thing, in this order."""
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from eastgate.basics.regexes import regex
+from eastgate.basics.regexes import Re2Pattern, compile_re2, regex
 from eastgate.dialects.kuadrant.rego.functions.registry import MAX_TEXT, Bounded, Failed, function, integer
 from eastgate.dialects.kuadrant.rego.texts import shown, written_number
 from eastgate.dialects.kuadrant.rego.values import Object, Set, Value, magnitude, number
@@ -258,22 +258,14 @@ def replace_n(patterns: Object, text: str) -> Value:
 # Patterns: RE2, which takes no longer than the text is long
 
 
-@lru_cache(maxsize=256)
-def _pattern(pattern: str) -> Any:
-    import re2
-
+def _pattern(pattern: str) -> Re2Pattern | None:
     if _ANY_BYTE.search(pattern):
         raise Bounded("it has a pattern for single bytes")  # which Go does not know
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = 8 << 20
-    try:
-        return re2.compile(pattern, options)
-    except re2.error:
-        return None
+    compiled = compile_re2(pattern)
+    return None if isinstance(compiled, str) else compiled
 
 
-def _compiled(pattern: str, text: str) -> Any:
+def _compiled(pattern: str, text: str) -> Re2Pattern:
     compiled = _pattern(pattern)
     if compiled is None:
         raise Failed
