@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE =
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing eastgate and its tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mesh,dev,bench]'
 	@touch $@
 
 demo: $(READY)  ## a tour of a small shop and one of agents and their tools, through real Envoys: calls, verdicts, changes while it runs

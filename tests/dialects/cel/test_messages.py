@@ -1,4 +1,7 @@
-"""`expr.binpb` describes the messages of CEL as xds-protos does. `python -m tests.dialects.cel.test_messages` writes it."""
+"""`expr.binpb` describes the messages of CEL as xds-protos does.
+
+`python -m tests.dialects.cel.test_messages` writes it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def _described() -> FileDescriptorSet:
     add(checked_pb2.DESCRIPTOR)
     described = FileDescriptorSet()
     for file in files.values():
-        file.CopyToProto(described.file.add())  # type: ignore[no-untyped-call]
+        file.CopyToProto(described.file.add())
     return described
 
 

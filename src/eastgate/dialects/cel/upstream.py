@@ -2,7 +2,8 @@
 
 The core checks an expression and runs it. Its serialized form is the checked syntax tree, which `_TreeReader` turns
 into `syntax`. `expr.binpb` describes the messages of that form (`cel.expr`), so that a run without proxies needs no
-xds-protos. All of this is loaded for the first expression: it takes about 60 ms, which a run without CEL should not pay.
+xds-protos. All of this is loaded for the first expression: it takes about 60 ms, which a run without CEL should not
+pay.
 """
 
 from __future__ import annotations
