@@ -144,7 +144,7 @@ def test_without_extras_there_is_neither_envoy_nor_grpc(without_extras: Path) ->
 @pytest.mark.parametrize("words", WITHOUT_PROXIES, ids=lambda words: " ".join(words[:2]))
 def test_without_extras_a_command_answers_as_with_them(without_extras: Path, installed: Path, words: list[str]) -> None:
     done = _run(without_extras / "eastgate", *words)
-    assert "EG0003" not in done.stderr
+    assert "EG0115" not in done.stderr
     assert done.stdout
     whole = _run(installed / "eastgate", *words)
     assert (done.returncode, done.stdout, done.stderr) == (whole.returncode, whole.stdout, whole.stderr)
@@ -154,7 +154,7 @@ def test_without_extras_a_command_answers_as_with_them(without_extras: Path, ins
 def test_without_extras_a_command_with_proxies_says_what_to_install(without_extras: Path, words: list[str]) -> None:
     done = _run(without_extras / "eastgate", *words)
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.match(r"error\[EG0003\]: this command needs `\w+`, which is not installed\n", done.stderr), done.stderr
+    assert re.match(r"error\[EG0115\]: this command needs `\w+`, which is not installed\n", done.stderr), done.stderr
     assert "  = help: install it with `pip install 'eastgate[mesh]'`\n" in done.stderr
 
 

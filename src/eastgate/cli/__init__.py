@@ -101,8 +101,8 @@ def _report_bug(error: Exception) -> None:
 def _report_missing(name: str) -> None:
     """Report that a package of the extra `mesh` is not installed, and how to install it."""
     from eastgate.basics.diagnostics import Diagnostic
-    from eastgate.cli.options import MISSING_EXTRA
     from eastgate.cli.output import fail
+    from eastgate.control.codes import MISSING_EXTRA
 
     message = f"this command needs `{name}`, which is not installed"
     fail([Diagnostic(MISSING_EXTRA, message, None, "install it with `pip install 'eastgate[mesh]'`")])

@@ -33,12 +33,6 @@ if TYPE_CHECKING:
     from eastgate.reading.repository import Environment, RepositoryOptions
 
 BAD_OPTION = Code("EG0002", "option not understood", "An option of the form key=value has another form.")
-MISSING_EXTRA = Code(
-    "EG0003",
-    "packages of the extra `mesh` are missing",
-    "`up`, `authorizer`, `controller`, `inject` and `bootstrap` run or configure proxies. They need Envoy, gRPC and a "
-    "few other packages, which the extra `mesh` installs. All other commands work without them.",
-)
 
 SEEN_SIDECARS = f"sidecars={Sidecars.ACTUAL}"
 """What is known of the pods of a cluster, and of no manifest: which of them have a proxy."""
