@@ -7,12 +7,12 @@ READY := $(VENV)/.ready
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 # What `make soak` runs.
-SOAK ?= generated fuzz spire authorino kuadrant istio expressions netpol
+SOAK ?= generated fuzz spire authorino kuadrant istio expressions netpol dist
 
 # Tests start hundreds of commands: each would compile its modules anew where the environment forbids writing them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test tables quick mutants soak generated fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs clean
+.PHONY: demo test tables quick mutants soak generated fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs dist clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -86,5 +86,8 @@ docs: $(READY)  ## write the pages that are made from the code
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python docs/pictures.py
 
+dist: $(READY)  ## what a release consists of: wheel, source distribution, a single file, its SBOM, checksums; tried at the end
+	@$(BIN)/python deploy/dist.py dist
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
-from importlib import metadata
 
 from eastgate.controller.injection import InjectionOptions, inject
 from tests.deploy.charts import ROOT, of_kind, render
+from tests.deploy.test_wheel import required
 
 _DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 _CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
@@ -62,8 +63,5 @@ def test_programs_that_pods_run_are_installed() -> None:
 def test_all_that_is_needed_is_pinned() -> None:
     pinned = dict(line.split("==") for line in _CONSTRAINTS.read_text().splitlines() if "==" in line)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    requirements = [*project["dependencies"], *project["optional-dependencies"]["mesh"]]
-    needed = {requirement.partition(">=")[0] for requirement in requirements}
-    assert needed <= pinned.keys()
-    for name in needed:
-        assert metadata.version(name), name
+    needed = required([*project["dependencies"], *project["optional-dependencies"]["mesh"]])
+    assert {re.sub(r"[-_.]+", "-", distribution.name.lower()) for distribution in needed} <= pinned.keys()
