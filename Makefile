@@ -7,17 +7,17 @@ READY := $(VENV)/.ready
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 # What `make soak` runs.
-SOAK ?= generated fuzz spire authorino kuadrant istio expressions netpol
+SOAK ?= generated fuzz spire authorino kuadrant istio expressions netpol dist
 
 # Tests start hundreds of commands: each would compile its modules anew where the environment forbids writing them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test tables quick mutants soak generated fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs site clean
+.PHONY: demo test tables quick mutants soak generated fuzz spire apiserver authorino kuadrant istio expressions netpol bench lint fmt docs site dist clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing eastgate and its tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench,docs]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mesh,dev,bench,docs]'
 	@touch $@
 
 demo: $(READY)  ## a tour of a small shop and one of agents and their tools, through real Envoys: calls, verdicts, changes while it runs
@@ -88,5 +88,8 @@ docs: $(READY)  ## draw the pictures of the documentation
 site: $(READY)  ## build the documentation site into build/site/html; a broken link or anchor fails
 	@$(BIN)/python docs/website.py
 
+dist: $(READY)  ## what a release consists of: wheel, source distribution, a single file, its SBOM, checksums; tried at the end
+	@$(BIN)/python deploy/dist.py dist
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -9,7 +9,8 @@ from envoy.extensions.filters.http.rbac.v3 import rbac_pb2
 
 from bench.gateway.tool_rules import GATEWAY, authority_of
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.control.gateways import GatewaySite, plan_gateway, ports_of_gateway
+from eastgate.control.gateway_nodes import ports_of_gateway
+from eastgate.control.gateways import GatewaySite, plan_gateway
 from eastgate.envoy.config.clusters import SocketAddress, app_resources
 from eastgate.envoy.config.gateway_filters import gateway_resources
 from eastgate.envoy.config.gateway_port import gateway_port_resources

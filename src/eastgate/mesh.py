@@ -1,33 +1,37 @@
 """A mesh on this machine, from Python: what `eastgate up` runs."""
 
 from eastgate.basics.public import publish
-from eastgate.control.access_log import Observation
-from eastgate.control.capturing import PortMode
-from eastgate.control.events import (
-    BrokenChange,
-    Decided,
-    Enforced,
-    MeshEvent,
-    Noted,
-    NotEnforced,
-    PartlyEnforced,
-    Ready,
-)
-from eastgate.control.gateways import GatewaySite
-from eastgate.control.identity import (
-    BundlesChanged,
-    IdentityChange,
-    Lifetimes,
-    Svid,
-    SvidSource,
-    SvidsRenewed,
-    TrustBundles,
-    WorkloadApi,
-)
-from eastgate.control.sites import ProxySite
-from eastgate.envoy.config.clusters import SocketAddress
-from eastgate.envoy.config.tokens import TokenIdentity
-from eastgate.local.mesh import LocalMesh, MeshOptions
+
+try:
+    from eastgate.control.access_log import Observation
+    from eastgate.control.capturing import PortMode
+    from eastgate.control.events import (
+        BrokenChange,
+        Decided,
+        Enforced,
+        MeshEvent,
+        Noted,
+        NotEnforced,
+        PartlyEnforced,
+        Ready,
+    )
+    from eastgate.control.gateways import GatewaySite
+    from eastgate.control.identity import (
+        BundlesChanged,
+        IdentityChange,
+        Lifetimes,
+        Svid,
+        SvidSource,
+        SvidsRenewed,
+        TrustBundles,
+        WorkloadApi,
+    )
+    from eastgate.control.sites import ProxySite
+    from eastgate.envoy.config.clusters import SocketAddress
+    from eastgate.envoy.config.tokens import TokenIdentity
+    from eastgate.local.mesh import LocalMesh, MeshOptions
+except ModuleNotFoundError as error:
+    raise ImportError(f"{error}: eastgate.mesh needs `pip install 'eastgate[mesh]'`") from error
 
 __all__ = [
     "BrokenChange",

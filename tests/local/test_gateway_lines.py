@@ -14,7 +14,7 @@ from eastgate.cluster.targets import GatewayNamed
 from eastgate.control.access_log import Observation
 from eastgate.control.deciders import Deciders
 from eastgate.control.events import Decided
-from eastgate.control.gateways import ports_of_gateway
+from eastgate.control.gateway_nodes import ports_of_gateway
 from eastgate.envoy.plan.gateway_planner import plan_destinations
 from eastgate.local.event_text import EventText
 from eastgate.reports.why.proxies import explain_observation

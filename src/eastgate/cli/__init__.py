@@ -70,6 +70,11 @@ class _OneLine(logging.Formatter):
         return printable(super().format(record))
 
 
+_OF_MESH = frozenset(
+    ("envoy", "grpc", "h11", "hpack", "httptools", "opentelemetry", "prometheus_client", "spiffe", "watchfiles", "xds")
+)
+"""What the packages of the extra `mesh` are imported as."""
+
 _TRACEBACK = "EASTGATE_TRACEBACK"
 _UNDECIDED = 2
 _INTERRUPTED = 130
@@ -91,6 +96,16 @@ def _report_bug(error: Exception) -> None:
     else:
         lines.append(f"  = help: set {_TRACEBACK}=1 to see the traceback, and report it")
     click.echo("\n".join([*lines, "", "nothing was decided"]), err=True)
+
+
+def _report_missing(name: str) -> None:
+    """Report that a package of the extra `mesh` is not installed, and how to install it."""
+    from eastgate.basics.diagnostics import Diagnostic
+    from eastgate.cli.output import fail
+    from eastgate.control.codes import MISSING_EXTRA
+
+    message = f"this command needs `{name}`, which is not installed"
+    fail([Diagnostic(MISSING_EXTRA, message, None, "install it with `pip install 'eastgate[mesh]'`")])
 
 
 @contextmanager
@@ -117,6 +132,8 @@ def _errors() -> Iterator[None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at the end
         sys.exit(_UNDECIDED)
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and (package := (error.name or "").partition(".")[0]) in _OF_MESH:
+            _report_missing(package)
         _report_bug(error)
         sys.exit(_UNDECIDED)
 

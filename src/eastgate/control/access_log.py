@@ -15,8 +15,7 @@ from eastgate.authority.auditing import Would
 from eastgate.authority.questions import QuestionError
 from eastgate.basics.records import dataclass
 from eastgate.control.codes import NO_DECISION, NOT_A_LOG_LINE
-from eastgate.envoy.config.matching import NO_NAME, NOBODY
-from eastgate.envoy.plan.decisions import ASK, CLOSED_BY, NO_AUDIT, end_of
+from eastgate.envoy.plan.decisions import ASK, CLOSED_BY, NO_AUDIT, NO_NAME, NOBODY, end_of
 
 AUTHORIZER = "authorizer"  # the decider of what it decided without saying by which rule
 NO_ANSWER = "authorizer-without-answer"  # the decider of what was to be left to an authorizer that did not answer

@@ -16,7 +16,8 @@ from eastgate.cluster import World
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.routing import ListenerGroup
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.control.gateways import gateway_of, why_closed
+from eastgate.control.gateway_nodes import gateway_of
+from eastgate.control.gateways import why_closed
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.envoy.config.inbound_port import ANY_PORT, InboundPort
 from eastgate.envoy.config.listeners import closing_listener, find_obstacle

@@ -32,3 +32,9 @@ NO_NUMBER = Code(
     "A mesh numbers its decisions from 1 and keeps the latest of them. `up` shows the numbers; this one has not been "
     "given yet, or is too long ago.",
 )
+MISSING_EXTRA = Code(
+    "EG0115",
+    "packages of the extra `mesh` are missing",
+    "`up`, `authorizer`, `controller`, `inject` and `bootstrap` run or configure proxies. They need Envoy, gRPC and a "
+    "few other packages, which the extra `mesh` installs. All other commands work without them.",
+)

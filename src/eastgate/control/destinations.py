@@ -10,7 +10,7 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster.points import DeadEnd, Point
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.control.access_log import Observation
-from eastgate.control.gateways import gateway_of, ports_of_gateway
+from eastgate.control.gateway_nodes import gateway_of, ports_of_gateway
 from eastgate.dialects import Policy
 from eastgate.engine.programs import Programs
 from eastgate.envoy.plan.gateway import GatewayDestination

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 from eastgate.authority.authority import Authority, programs_of
-from eastgate.authority.questions import ends
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Backend, Gateway, Listener, TlsReference, World, service_account_id
 from eastgate.cluster.points import Point
-from eastgate.cluster.routing import ListenerGroup, RoutingTable
+from eastgate.cluster.routing import ListenerGroup
 from eastgate.cluster.routing.attachment import is_http
 from eastgate.cluster.routing.certificates import (
     CertificateProblem,
@@ -20,6 +19,7 @@ from eastgate.cluster.routing.certificates import (
 )
 from eastgate.cluster.routing.hostnames import comparable
 from eastgate.cluster.targets import GatewayNamed
+from eastgate.control.gateway_nodes import gateway_node
 from eastgate.control.sites import ProxySite, endpoints_of
 from eastgate.engine.compiled import Program
 from eastgate.envoy.config.client_certificates import certificate_secret, client_ca_secret
@@ -112,9 +112,6 @@ def _authority_name(port: int, authority: ClientAuthority) -> str:
     return f"{_secret_name('clients', port, authority.reference)}/{roots}"
 
 
-_PREFIX = f"{ends.Gateway.kind}:"
-
-
 @dataclass(frozen=True, slots=True)
 class GatewaySite:
     """The proxy that is a Gateway, or all of them if it has several.
@@ -143,27 +140,9 @@ class GatewaySite:
         return gateway_node(self.gateway.namespace, self.gateway.name)
 
 
-def gateway_node(namespace: str, name: str) -> str:
-    """Return the name of a gateway among the proxies: as questions name it."""
-    return f"{_PREFIX}{namespace}/{name}"
-
-
-def gateway_of(node: str, world: World) -> Gateway | None:
-    """Return the gateway that a proxy is; None where it is that of a workload."""
-    return world.gateways.get(node.removeprefix(_PREFIX)) if node.startswith(_PREFIX) else None
-
-
 def gateway_identity(gateway: GatewayNamed | Gateway, settings: Settings) -> str:
     """Return the SPIFFE ID of a gateway: that of a service account with its name."""
     return service_account_id(settings.trust_domain, gateway.namespace, gateway.name)
-
-
-def ports_of_gateway(world: World, gateway: Gateway) -> dict[int, ListenerGroup]:
-    """Return the routes of each port that a gateway can open."""
-    by_port: dict[int, ListenerGroup] = {}
-    for group in RoutingTable.of(world, gateway).groups:
-        by_port.setdefault(group.port, group)
-    return by_port
 
 
 def plan_gateway(

@@ -15,7 +15,8 @@ from eastgate.cluster import Change
 from eastgate.cluster.pods import CONTROLLER_KINDS
 from eastgate.cluster.points import Point
 from eastgate.cluster.routing import ListenerGroup
-from eastgate.control.gateways import GatewaySite, plan_gateway, ports_of_gateway, services_behind
+from eastgate.control.gateway_nodes import ports_of_gateway
+from eastgate.control.gateways import GatewaySite, plan_gateway, services_behind
 from eastgate.control.network import NetworkDecisions
 from eastgate.control.sites import KnownIdentities, ProxySite
 from eastgate.engine.compiled import Program

@@ -12,7 +12,7 @@ from eastgate.authority.sources.batches import ClusterChanges
 from eastgate.basics.tasks import BackgroundTask, Nudge, run_together
 from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS
 from eastgate.cluster.proxies import GATEWAY_CLASS
-from eastgate.control.gateways import gateway_node
+from eastgate.control.gateway_nodes import gateway_node
 from eastgate.controller.admission.webhooks import CaBundleKeeper
 from eastgate.controller.certificates.shared_ca import namespaces_with_proxies, write_config_maps
 from eastgate.controller.gateways.parameters import GatewayParameters

@@ -14,7 +14,8 @@ from eastgate.cluster.routing import ListenerGroup
 from eastgate.cluster.routing.certificates import listener_certificates
 from eastgate.cluster.routing.hostnames import comparable, hostnames_of
 from eastgate.cluster.routing.model import rules_of
-from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
+from eastgate.control.gateway_nodes import gateway_node, ports_of_gateway
+from eastgate.control.gateways import GatewaySite
 from eastgate.ir.addresses import comparable_host
 from eastgate.local.calling import Client
 from eastgate.local.machine.connection import Target

@@ -23,8 +23,8 @@ from eastgate.basics.records import dataclass
 from eastgate.control.deciders import caller_of
 from eastgate.control.enforcement import Enforcement
 from eastgate.control.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnforced, Ready
-from eastgate.envoy.config.matching import NO_NAME, NOBODY
 from eastgate.envoy.config.values import noted_values
+from eastgate.envoy.plan.decisions import NO_NAME, NOBODY
 from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request
 from eastgate.ir.attributes import BACKEND, MCP_METHOD, MCP_TOOL, PORT, Attribute
 from eastgate.ir.symbolic.callers import CallerCell

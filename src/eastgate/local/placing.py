@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from eastgate.authority.authority import Authority
 from eastgate.cluster import Change
 from eastgate.cluster.targets import GatewayNamed
-from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
+from eastgate.control.gateway_nodes import gateway_node, ports_of_gateway
+from eastgate.control.gateways import GatewaySite
 from eastgate.control.sites import ProxySite, identity_of, ports_of
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.local.machine.addresses import Addresses

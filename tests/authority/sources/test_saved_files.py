@@ -18,7 +18,8 @@ from eastgate.cluster import Change, GatewayNamed
 from eastgate.cluster.unread import Handling
 from eastgate.control.enforcement import Enforcement
 from eastgate.control.fleet import SiteChange, everything
-from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
+from eastgate.control.gateway_nodes import gateway_node, ports_of_gateway
+from eastgate.control.gateways import GatewaySite
 from eastgate.control.sites import ProxySite, identity_of, ports_of
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.server import Store

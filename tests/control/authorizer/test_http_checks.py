@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from eastgate.control.authorizer.checks import ProxyAnswer, ProxyOptions
-from eastgate.control.authorizer.http_checks import HttpOptions, check_of_http, identity_in, response_of
+from eastgate.control.authorizer.forwarded import identity_in
+from eastgate.control.authorizer.http_checks import HttpOptions, check_of_http, response_of
 from eastgate.control.authorizer.http_server import ServedRequest
 
 WEB = "spiffe://cluster.local/ns/shop/sa/web"

@@ -13,7 +13,8 @@ from eastgate import load
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.control.enforcement import Enforcement
 from eastgate.control.fleet import SiteChange, everything
-from eastgate.control.gateways import GatewaySite, ports_of_gateway
+from eastgate.control.gateway_nodes import ports_of_gateway
+from eastgate.control.gateways import GatewaySite
 from eastgate.control.sites import ProxySite, ports_of
 from eastgate.envoy.config.client_certificates import certificate_secret, client_ca_secret, trust_secret
 from eastgate.envoy.config.clusters import SocketAddress

@@ -20,7 +20,7 @@ from eastgate.cluster.routing.attachment import (
     share_hostname,
 )
 from eastgate.cluster.routing.certificates import CertificateProblem, client_authorities, listener_certificates
-from eastgate.control.gateways import ports_of_gateway
+from eastgate.control.gateway_nodes import ports_of_gateway
 from eastgate.controller.conditions import StatusCondition
 from eastgate.controller.gateways.pods import RESERVED_PORTS
 from eastgate.controller.gateways.unsupported import unsupported_parts

@@ -25,7 +25,8 @@ from eastgate.cluster.proxies import (
 from eastgate.cluster.targets import GatewayNamed, PodsMatching
 from eastgate.control.capturing import pod_site
 from eastgate.control.fleet import SiteChange
-from eastgate.control.gateways import GatewaySite, gateway_node, ports_of_gateway
+from eastgate.control.gateway_nodes import gateway_node, ports_of_gateway
+from eastgate.control.gateways import GatewaySite
 from eastgate.control.planning import is_routing
 from eastgate.control.sites import ProxySite, ports_of
 from eastgate.controller.gateways.pods import RESERVED_PORTS

@@ -11,7 +11,7 @@ from eastgate.cluster import Workload, World
 from eastgate.cluster.proxies import gateway_of_pod
 from eastgate.control.closures import Closure
 from eastgate.control.enforcement import Enforcement
-from eastgate.control.gateways import gateway_node
+from eastgate.control.gateway_nodes import gateway_node
 from eastgate.controller.proxies.progress import (
     AppliedPolicy,
     ClosedPort,

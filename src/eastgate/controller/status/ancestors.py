@@ -33,7 +33,7 @@ from eastgate.cluster.targets import (
     RulesOfRoute,
     Target,
 )
-from eastgate.control.gateways import gateway_node
+from eastgate.control.gateway_nodes import gateway_node
 from eastgate.ir import PolicyRef
 
 # The nodes of proxies at which the points of a policy are enforced: sidecars of pods, and Gateways.

@@ -8,7 +8,7 @@ from typing import Final
 from eastgate.authority.authority import Authority, programs_of
 from eastgate.cluster.points import NamedPoint
 from eastgate.cluster.targets import Everything
-from eastgate.control.gateways import gateway_of
+from eastgate.control.gateway_nodes import gateway_of
 from eastgate.controller.proxies.progress import AppliedPolicy, MeshReport, ProxyReport
 from eastgate.dialects import registered
 from eastgate.envoy.plan.decisions import policy_name

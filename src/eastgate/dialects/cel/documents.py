@@ -144,11 +144,9 @@ def _with_roots(problem: CelProblem, roots: tuple[str, ...]) -> CelProblem:
 
 
 def _checked(text: str, roots: tuple[str, ...]) -> tuple[Any, Node]:
-    from cel.expr import checked_pb2  # type: ignore[import-untyped]
-
     environment = _environment(roots)
     compiled = environment.compile(text)
-    checked = upstream._unpacked(compiled, checked_pb2.CheckedExpr())
+    checked = upstream._unpacked(compiled, "CheckedExpr")
     reader = upstream._TreeReader(Variables(), checked.source_info.positions, checked.type_map)
     tree = reader.read(checked.expr, frozenset())
     return (environment.deserialize(upstream._packed(checked)) if rewrite(checked) else compiled), tree

@@ -1,8 +1,9 @@
 """The only module that sees `cel-expr-python` and protobuf, which are untyped.
 
-The core checks an expression and runs it; its serialized form, read with the protobuf classes of xds-protos, is the
-checked syntax tree, which `read` turns into `syntax`. Both imports wait for the first expression: together they take
-about 70 ms, which a run without CEL should not pay.
+The core checks an expression and runs it. Its serialized form is the checked syntax tree, which `_TreeReader` turns
+into `syntax`. `expr.binpb` describes the messages of that form (`cel.expr`), so that a run without proxies needs no
+xds-protos. All of this is loaded for the first expression: it takes about 60 ms, which a run without CEL should not
+pay.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any, Protocol
 
 from eastgate.basics.records import dataclass
@@ -109,11 +111,9 @@ class Checked:
 
 def parse(text: str, variables: Variables) -> Node | CoreError:
     """Parse an expression, without checking names and types."""
-    from cel.expr import syntax_pb2  # type: ignore[import-untyped]
-
     try:
         compiled = _environment(variables).compile(text, disable_check=True)
-        parsed = _unpacked(compiled, syntax_pb2.ParsedExpr())
+        parsed = _unpacked(compiled, "ParsedExpr")
         return _TreeReader(variables, parsed.source_info.positions, {}).read(parsed.expr, frozenset())
     except Exception as error:  # the core raises bare RuntimeErrors, protobuf its own; none of them may pass
         return _core_error(error)
@@ -121,12 +121,10 @@ def parse(text: str, variables: Variables) -> Node | CoreError:
 
 def check(text: str, variables: Variables) -> Checked | CoreError:
     """Check names and types of an expression, and make it ready to run."""
-    from cel.expr import checked_pb2
-
     environment = _environment(variables)
     try:
         compiled = environment.compile(text)
-        checked = _unpacked(compiled, checked_pb2.CheckedExpr())
+        checked = _unpacked(compiled, "CheckedExpr")
         reader = _TreeReader(variables, checked.source_info.positions, checked.type_map)
         tree = reader.read(checked.expr, frozenset())
         if reader.respelled:
@@ -173,9 +171,23 @@ def _environment(variables: Variables) -> Any:
     return cel.NewEnv(variables=types)
 
 
-def _unpacked(compiled: Any, message: Any) -> Any:
-    from google.protobuf.any_pb2 import Any as Envelope
+@cache
+def _messages() -> Any:
+    """Return the pool of the messages of `cel.expr`. It is not the default pool, where xds-protos has its own."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+    from google.protobuf.descriptor_pool import DescriptorPool
 
+    pool = DescriptorPool()
+    for file in FileDescriptorSet.FromString(Path(__file__).with_name("expr.binpb").read_bytes()).file:
+        pool.Add(file)
+    return pool
+
+
+def _unpacked(compiled: Any, kind: str) -> Any:
+    from google.protobuf.any_pb2 import Any as Envelope
+    from google.protobuf.message_factory import GetMessageClass
+
+    message = GetMessageClass(_messages().FindMessageTypeByName(f"cel.expr.{kind}"))()
     envelope = Envelope()
     envelope.ParseFromString(compiled.serialize())
     if not envelope.Unpack(message):

@@ -9,10 +9,10 @@ from envoy.config.listener.v3 import listener_pb2
 from eastgate.envoy.config.client_certificates import CERTIFICATE, OPTIONAL_TRUST
 from eastgate.envoy.config.inbound_port import ANY_PORT, NETWORK, Handshake, InboundPort
 from eastgate.envoy.config.logs import connection_log, handshake_log, log_metadata, sent_connection_log
-from eastgate.envoy.config.matching import NOBODY
 from eastgate.envoy.config.predicates import ADDRESS_KEY, CERTIFICATE_KEY, PEER_KEY, SNI_KEY, SOURCE_KEY
 from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS, filter_name
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
+from eastgate.envoy.plan.decisions import NOBODY
 
 _HANDSHAKE = "15s"  # for all of it, once it is known to be one
 _SVID, _TRUST = "svid", "trust"  # the names of secrets

@@ -41,13 +41,12 @@ from eastgate.envoy.config.predicates import (
 from eastgate.envoy.config.segments import Segment, TestMap, segments
 from eastgate.envoy.config.values import CLEAR, each_key, field_key
 from eastgate.envoy.plan import ENCODED_SLASH, ByCaller, Node, ProxyVerdict, RequestField
+from eastgate.envoy.plan.decisions import NO_NAME, NOBODY
 from eastgate.ir import ALWAYS, Predicate
 from eastgate.ir.spiffe import LONGEST, SEGMENT, SPIFFE_ID, AccountsOf, service_account_id
 from eastgate.ir.symbolic.callers import AccountsIn, OtherAccounts
 from eastgate.ir.symbolic.trees import DecisionNode
 
-NOBODY = "none"
-NO_NAME = "-"  # what Envoy notes of a client without a certificate, where it may do without
 NO_CALLER = ProxyVerdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
 _TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the most that RE2 counts
 UNFIT = ProxyVerdict(False, 0, "unfit-certificate")

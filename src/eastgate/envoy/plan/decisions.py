@@ -20,6 +20,8 @@ UNOPPOSED_NAME = "open"  # what a proxy logs where an outcome is UNOPPOSED: no r
 _ASK_NAME = "ask"  # what a proxy logs where it leaves the decision to the authorizer
 _DIRECTIONS = ("ingress", "egress")
 _ISOLATION = regex(r"(ingress|egress)/none-of-(\d+)/(\S+)")
+NOBODY = "none"  # what a proxy logs of a caller without an identity
+NO_NAME = "-"  # the same, from a client without a certificate where none is required
 NOT_ENFORCED = "cannot-be-enforced"  # the port is closed, because its policies are not in force
 
 

@@ -27,7 +27,7 @@ from eastgate.cluster.ends import (
     SpiffeId,
 )
 from eastgate.cluster.unread import Handling
-from eastgate.control.authorizer.http_checks import identity_in
+from eastgate.control.authorizer.forwarded import identity_in
 from eastgate.control.authorizer.locating import GatewaysByHost
 from eastgate.dialects.logs import LoggedDecision, LoggedEnd
 from eastgate.ir import Origin

@@ -10,7 +10,7 @@ from eastgate.basics.regexes import regex
 from eastgate.control.access_log import AUTHORIZER, NO_ANSWER, UNREACHABLE, Observation, rule_of
 from eastgate.control.deciders import DecidedBy, Deciders, caller_of, describe_handshake
 from eastgate.control.destinations import Destinations
-from eastgate.control.gateways import gateway_of
+from eastgate.control.gateway_nodes import gateway_of
 from eastgate.envoy.plan.decisions import UNOPPOSED_NAME, end_of, name_of, policy_name
 from eastgate.envoy.plan.gateway import NO_SESSION, NO_SUCH_SESSION, UNREAD_MESSAGE
 from eastgate.ir import Request, is_network
