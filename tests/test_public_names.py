@@ -23,7 +23,9 @@ from eastgate.graph import Edge
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "eastgate"
 SHOP = ROOT / "examples" / "shop" / "manifests"
-PAGE = (ROOT / "docs" / "reference" / "python-api.md").read_text(encoding="utf-8")
+PAGE = "".join(
+    (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") for name in ("python-api.md", "python-modules.md")
+)
 MODULES = ("decisions", "describe", "diff", "graph", "lint", "manifests", "mesh", "tables")
 PUBLIC = [eastgate, *(import_module(f"eastgate.{name}") for name in MODULES)]
 NAMES = [(module, name) for module in PUBLIC for name in module.__all__ if name != "__version__"]

@@ -9,7 +9,6 @@ from typing import Final
 
 from eastgate.basics.records import brief, dataclass
 from eastgate.basics.regexes import regex
-from eastgate.reading.manifests.json.plain import read_plain_json
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.roots import read_nodes_text
 from eastgate.reading.manifests.yaml.parser import chunks
@@ -168,6 +167,8 @@ def objects_in(value: Plain) -> Iterator[dict[str, Plain]]:
 def parsed(path: str, text: str) -> list[Plain]:
     """Return the values of a text. They are read as plain data where that is possible. What is wrong is left out."""
     if path.lower().endswith(".json"):
+        from eastgate.reading.manifests.json.plain import read_plain_json  # msgspec is for JSON only
+
         document = read_plain_json(text, text.encode("utf-8", "replace"))
         if document is not None:
             return [document.value]
