@@ -122,6 +122,15 @@ def test_many_such_folders_have_nothing_in_common(here: Path) -> None:
     assert environments["other"].parts == (Files(("other/q.yaml",)),)
 
 
+def test_folders_beside_many_tests_are_tests_too(here: Path) -> None:
+    files = {f"tests/t{number}/p.yaml": f"{policy('p')}  number: {number}\n" for number in range(13)}
+    more = {"tests/other/q.yaml": policy("q"), "deploy/a.yaml": policy("a"), "policies/b.yaml": policy("b")}
+    parts = {environment.name: environment.parts for environment in found(here, {**files, **more})}
+    assert len(parts) == 15
+    assert parts["other"] == (Files(("tests/other/q.yaml",)),)
+    assert parts["manifests"] == (Files(("deploy/a.yaml", "policies/b.yaml")),)
+
+
 def test_patterns_leave_out(here: Path) -> None:
     files = {
         "a/kustomization.yaml": kustomization(),

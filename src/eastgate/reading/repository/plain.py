@@ -24,7 +24,10 @@ from eastgate.reading.repository.tree import Folder, Tree
 _TOP = regex(r"(?m)^(apiVersion|kind):[ ]*[\"']?([^\s\"'#]+)")
 _MOST_BYTES = 1 << 24
 _MOST_PLACES: Final = 12
-"""Folders that define the same differently, beyond which they are tests or examples, and have nothing in common."""
+"""Folders that define the same differently, beyond which they are tests or examples, and have nothing in common.
+
+The other folders below the one that all of these are in are tests or examples, too.
+"""
 _NO_RIVALS: Final = frozenset(
     {
         "Certificate",
@@ -104,7 +107,10 @@ def plain_folders(tree: Tree, used_files: Collection[str], alike: Alike = same_t
     ]
     others = [group for group in groups if group not in rivals]
     if len(rivals) > _MOST_PLACES:
-        return [*rivals, *([_joined(_common(others), others)] if others else [])]
+        place = _common(rivals)
+        apart = [group for group in others if place != os.curdir and f"{group.folder}/".startswith(f"{place}/")]
+        rest = [group for group in others if group not in apart]
+        return [*rivals, *apart, *([_joined(_common(rest), rest)] if rest else [])]
     return [_joined(rival.folder, [*others, rival]) for rival in rivals] or [_joined(_common(others), others)]
 
 
