@@ -82,7 +82,7 @@ class KustomizationBuild:
         self.built = Built()
         self.patches: tuple[WrittenFile, ...] = ()
         self.root = os.path.realpath(part.folder)
-        self.closure = BuildFiles(workshop.bounds, workshop.files)
+        self.closure = BuildFiles(workshop.paths, workshop.files)
         self.inflated: dict[str, InflatedChart] = {}
         self.charts: list[str] = []
         self.taken: list[TakenFile] = []

@@ -13,7 +13,7 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.files import Bounds, around
 from eastgate.reading.manifests.rendering import ProgramOutput, Renderer, run
 from eastgate.reading.repository.cache import BuildCache, key_of
-from eastgate.reading.repository.closure import BuildFiles, FileCache
+from eastgate.reading.repository.closure import BuildFiles, FileCache, Paths
 from eastgate.reading.repository.model import LeftOut
 from eastgate.reading.repository.origins import BuiltText
 
@@ -42,7 +42,7 @@ class Workshop:
     def __init__(
         self, bounds: tuple[Bounds, ...], files: FileCache, helm: str | None = None, *, programs: bool = True
     ) -> None:
-        self.bounds = bounds
+        self.paths = Paths(bounds)
         self.files = files
         self.cache = BuildCache.of_user() if programs else BuildCache(None)
         renderer = Renderer()
