@@ -20,14 +20,7 @@ from eastgate.authority.unfilled import Unfilled, diagnose_open_hosts, take_plac
 from eastgate.basics.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.basics.records import brief, dataclass
 from eastgate.cluster import Manifest, World, WorldObject, interpret, may_install
-from eastgate.cluster.unread import (
-    Unread,
-    UnreadObjects,
-    diagnose_left_out,
-    lost_part,
-    unlisted_objects,
-    unread_object,
-)
+from eastgate.cluster.unread import Unread, UnreadObjects, diagnose_left_out, lost_part, unlisted_objects, unread_object
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.reading.manifests import Bounds, Document, ReadResult, read, read_text

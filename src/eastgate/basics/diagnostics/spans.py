@@ -52,6 +52,10 @@ class SourceText:
         """Return the span of a stretch of it; of a text that a program built, one of where that was written."""
         return Span(self, line, column, end_line, end_column)
 
+    def near(self, line: int) -> tuple[SourceText, ...]:  # noqa: ARG002 - of one text, all lines are in that
+        """Return the texts in which a line of this one may have been written."""
+        return (self,)
+
     def origin_of(self, built: Span) -> Span:
         """Return where a stretch of this text was written, if a program built it."""
         return built

@@ -36,11 +36,12 @@ _FIELD = regex(r"(?m)^([ ]+)(name|namespace):[ ]*[\"']?([^\s\"'#]+)")
 _HIDING = regex(r"""\\[ux]|\b(?:apiVersion|kind)["']?\s*:\s*[*&!]""")
 _MANIFEST = regex(r"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")
 
-# Any line at the left edge that is no comment, no entry of a list and no marker must be `key:` with a plain key.
-_EDGE = regex(r"^(?![ #\n]|\Z|- |-$|---$)(?:([A-Za-z][\w-]*):(?=[ ]|$)(.*)|.*)$", re.MULTILINE)
+# Any line at the left edge that is no comment, no entry of a list and no marker must be `key:` with a plain key. These
+# patterns are for a text behind a line feed: looking for one is much faster than looking at each line.
+_EDGE = regex(r"\n(?![ #\n]|\Z|- |-$|---$)(?:([A-Za-z][\w-]*):(?=[ ]|$)(.*)|.*)$", re.MULTILINE)
 _PLAIN = regex(r"[ ]+([A-Za-z0-9][\w./-]*)[ ]*")
-_CONTINUED = regex(r"^(?:apiVersion|kind):.*\n[ \t\n]", re.MULTILINE)
-_OTHER_BREAKS = regex("[\r\t\x85\u2028\u2029]")
+_CONTINUED = regex(r"\n(?:apiVersion|kind):.*\n[ \t\n]")
+_OTHER_BREAKS = ("\r", "\t", "\x85", "\u2028", "\u2029")
 _INDENTED = regex(r"(?:(?:[ ]*\#.*|[ ]*|---)\n)*+[ ]")  # the first line that says anything
 
 
@@ -96,10 +97,11 @@ def type_of(chunk: str) -> tuple[str, str] | None:
     edge all stand at the left edge. If the first of them does, each line there is a plain key, and none occurs twice,
     then no `kind` hides in quotes, in a merge or behind an escape. What has `items` is a list, whatever it says it is.
     """
-    if _OTHER_BREAKS.search(chunk) or _CONTINUED.search(chunk) or _INDENTED.match(chunk):
+    text = f"\n{chunk}"
+    if any(mark in text for mark in _OTHER_BREAKS) or _CONTINUED.search(text) or _INDENTED.match(chunk):
         return None
     keys: dict[str, str] = {}
-    for key, value in _EDGE.findall(chunk):
+    for key, value in _EDGE.findall(text):
         if not key or key in keys:
             return None
         keys[key] = value

@@ -221,7 +221,7 @@ def _differ(some: Mapping[str, object], others: Mapping[str, object]) -> bool:
 
 def _built(members: Batch, workshop: Workshop) -> list[bytes] | None:
     """Return what each member is when built; None if that cannot be said."""
-    union = BuildFiles(members[0].closure.bounds, members[0].closure.cache)
+    union = BuildFiles(members[0].closure.paths, members[0].closure.cache)
     for member in members:
         closure = member.closure
         union.files |= closure.files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +12,9 @@ from functools import partial
 from eastgate.reading.manifests.files import Bounds
 from eastgate.reading.manifests.objects import Matters
 from eastgate.reading.repository.batches import batches_of, build_batch
-from eastgate.reading.repository.closure import FileCache
+from eastgate.reading.repository.closure import FileCache, TooMuchError
 from eastgate.reading.repository.helm import build_chart, files_of_chart
-from eastgate.reading.repository.kustomize import KustomizationBuild, files_of_kustomization
+from eastgate.reading.repository.kustomize import KustomizationBuild
 from eastgate.reading.repository.model import ChartRender, Environment, Files, KustomizeBuild
 from eastgate.reading.repository.running import Built, Workshop, bounds_of
 
@@ -121,7 +122,15 @@ def files_of_environment(environment: Environment, bounds: Bounds) -> list[str]:
         if isinstance(part, Files):
             found |= dict.fromkeys(part.paths)
         elif isinstance(part, KustomizeBuild):
-            found |= dict.fromkeys([part.folder, *files_of_kustomization(part, workshop)])
+            found |= dict.fromkeys([part.folder, *_files_of_kustomization(part, workshop)])
         else:
             found |= dict.fromkeys([part.folder, *files_of_chart(part, workshop, environment.options)])
     return list(found)
+
+
+def _files_of_kustomization(part: KustomizeBuild, workshop: Workshop) -> list[str]:
+    """Return the files that a kustomization is built from, and the folders of its charts."""
+    build = KustomizationBuild(part, workshop)
+    with contextlib.suppress(TooMuchError):
+        build.collect()
+    return [*(file.name for file in build.closure.files.values()), *build.charts]

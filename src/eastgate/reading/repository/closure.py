@@ -47,6 +47,39 @@ class FileCache:
         return self._files[path]
 
 
+class Paths:
+    """Where paths lead, and whether reading is allowed there. The builds of one run ask again and again."""
+
+    def __init__(self, bounds: tuple[Bounds, ...]) -> None:
+        self._bounds = bounds
+        self._held: dict[str, bool] = {}
+        self._resolved: dict[str, tuple[str | None, dict[str, str]]] = {}
+
+    def holds(self, path: str) -> bool:
+        """Return whether a path leads to where reading is allowed."""
+        if path not in self._held:
+            self._held[path] = any(bounds.hold(path) for bounds in self._bounds)
+        return self._held[path]
+
+    def resolve(self, path: str) -> tuple[str | None, dict[str, str]]:
+        """Return the real path of something, None if it is out of bounds, and the links on the way to it."""
+        if path not in self._resolved:
+            self._resolved[path] = self._follow(path) if self.holds(path) else (None, {})
+        return self._resolved[path]
+
+    def _follow(self, path: str) -> tuple[str, dict[str, str]]:
+        links: dict[str, str] = {}
+        current, rest, count = os.sep, [step for step in reversed(os.path.abspath(path).split(os.sep)) if step], 0
+        while rest:
+            current = os.path.join(current, rest.pop())
+            if os.path.islink(current) and (count := count + 1) <= _MOST_LINKS:
+                target = os.path.realpath(current)
+                if self.holds(target):
+                    links[current] = target
+                current = target
+        return current, links
+
+
 @dataclass(slots=True)
 class BuildFiles:
     """Files by their real paths, links on the way to them, and the contents that the copy has in place of some.
@@ -54,7 +87,7 @@ class BuildFiles:
     `linked` are the files of a folder that is copied whole, by the paths of links to them.
     """
 
-    bounds: tuple[Bounds, ...]
+    paths: Paths
     cache: FileCache
     files: dict[str, WrittenFile] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
@@ -67,21 +100,13 @@ class BuildFiles:
 
     def holds(self, path: str) -> bool:
         """Return whether a path leads to where reading is allowed."""
-        return any(bounds.hold(path) for bounds in self.bounds)
+        return self.paths.holds(path)
 
     def resolve(self, path: str) -> str | None:
         """Return the real path of something, and keep the links on the way to it; None if it is out of bounds."""
-        if not self.holds(path):
-            return None
-        current, rest, links = os.sep, [step for step in reversed(os.path.abspath(path).split(os.sep)) if step], 0
-        while rest:
-            current = os.path.join(current, rest.pop())
-            if os.path.islink(current) and (links := links + 1) <= _MOST_LINKS:
-                target = os.path.realpath(current)
-                if self.holds(target):
-                    self.links[current] = target
-                current = target
-        return current
+        real, links = self.paths.resolve(path)
+        self.links |= links
+        return real
 
     def add_file(self, path: str, shown: str) -> WrittenFile | None:
         """Add a file; None if it cannot be read, or must not be."""

@@ -133,7 +133,7 @@ class Release:
         self._built = built
         self._options = options
         self._root = os.path.realpath(part.folder)
-        self._closure = BuildFiles(workshop.bounds, workshop.files)
+        self._closure = BuildFiles(workshop.paths, workshop.files)
         self._dependencies = Dependencies(self._closure, built, workshop.charts)
         self._where = os.path.join(part.folder, CHART)
 

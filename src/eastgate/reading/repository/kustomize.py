@@ -6,7 +6,6 @@ that nothing can render.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -62,14 +61,6 @@ class Folder:
         return f"{self.file.name}:{line}"
 
 
-def files_of_kustomization(part: KustomizeBuild, workshop: Workshop) -> list[str]:
-    """Return the files that a kustomization is built from, and the folders of its charts."""
-    build = KustomizationBuild(part, workshop)
-    with contextlib.suppress(TooMuchError):
-        build.collect()
-    return [*(file.name for file in build.closure.files.values()), *build.charts]
-
-
 class KustomizationBuild:
     """One kustomization and all that it takes in. It is prepared, run, and finished.
 
@@ -82,7 +73,7 @@ class KustomizationBuild:
         self.built = Built()
         self.patches: tuple[WrittenFile, ...] = ()
         self.root = os.path.realpath(part.folder)
-        self.closure = BuildFiles(workshop.bounds, workshop.files)
+        self.closure = BuildFiles(workshop.paths, workshop.files)
         self.inflated: dict[str, InflatedChart] = {}
         self.charts: list[str] = []
         self.taken: list[TakenFile] = []

@@ -48,7 +48,7 @@ class Origins:
         if chart is not None:
             name, file = chart.written(real)
             return BuiltDocument(line, name, file, self.patches, is_template=True, index=None)
-        file = self.closure.files.get(os.path.realpath(real))
+        file = self.closure.files.get(real) or self.closure.files.get(os.path.realpath(real))
         if file is None:
             return BuiltDocument(line)
         return BuiltDocument(line, file.name, file if path is not None else None, self.patches)

@@ -69,6 +69,12 @@ class BuiltText(SourceText):
         view = self._views.setdefault(document.name, _View(self, f"{self.name.removesuffix('>')}: {document.name}>"))
         return Span(view, built.line, built.column, built.end_line, built.end_column)
 
+    def near(self, line: int) -> tuple[SourceText, ...]:
+        """Return the texts in which a line of this one may have been written."""
+        document = self._documents[max(self._index_at(line), 0)]
+        files = [*document.patches, *([document.file] if document.file is not None else ())]
+        return (self, *(file.text for file in files))
+
     def _index_at(self, line: int) -> int:
         """Return the index of the document that has a line; -1 for a line before the first one."""
         return bisect_right(self._documents, line, key=lambda document: document.line) - 1

@@ -13,7 +13,7 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.files import Bounds, around
 from eastgate.reading.manifests.rendering import ProgramOutput, find_kustomize, run
 from eastgate.reading.repository.cache import BuildCache, key_of
-from eastgate.reading.repository.closure import BuildFiles, FileCache
+from eastgate.reading.repository.closure import BuildFiles, FileCache, Paths
 from eastgate.reading.repository.model import LeftOut
 from eastgate.reading.repository.origins import BuiltText
 
@@ -51,7 +51,7 @@ class Workshop:
         charts: tuple[str, ...] = (),
         programs: bool = True,
     ) -> None:
-        self.bounds = bounds
+        self.paths = Paths(bounds)
         self.files = files
         self.charts = charts
         self.cache = BuildCache.of_user() if programs else BuildCache(None)

@@ -41,15 +41,15 @@ _MOST_DEPTH = 64
 _MOST_FILES = 200_000
 
 _MAYBE = regex(rb"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")  # as `may_be_manifest` of heads
-_API_VERSION = regex(rb"""(?m)^[\s\-{,"']*apiVersion["']?\s*:\s*["']?([^\s"',}#]*)""")
-_NAMES = regex(rb"""apiVersion|\\[ux]""")
+_API_VERSION: Final = b"apiVersion"
+_BEFORE_KEY: Final = b" \t\r\v\f-{,\"'"
+_VALUE = regex(rb"""["']?\s*:\s*["']?([^\s"',}#]*)""")
+_ESCAPES: Final = (b"\\u", b"\\x")
 _KIND = regex(rb"""\bkind["']?\s*:""")
 _WORKLOADS = regex(
     rb"""(?m)^[\s\-{,"']*kind["']?\s*:\s*["']?(?:\w*Rollout|\w*Workflow|Sensor|EventSource)\b"""
 )  # Argo's
-_DECLARES = regex(
-    rb"""fluxcd\.(?:io|controlplane\.io)/|argoproj\.io/|fluxcd\.io|kind["']?:\s*["']?(?:ConfigMap|Secret)\b"""
-)
+_DATA = regex(rb"""kind["']?:\s*["']?(?:ConfigMap|Secret)\b""")
 _OWN_POLICY = regex(rb"ClusterAuthorizationPolicy|\\[ux]")  # all else of its group is for a file, or decides nothing
 # API groups of files that no API server is given. What has only such files deploys nothing by itself.
 _NO_OBJECTS = regex(
@@ -308,18 +308,41 @@ def _file(path: str, real: str) -> ManifestFile:
         return ManifestFile(path, real, True, _MAYBE.search(content.replace(b"\0", b"")) is not None)
     if _MAYBE.search(content) is None:
         return ManifestFile(path, real)
-    groups = [group.decode("utf-8", "replace") for group in _API_VERSION.findall(content)]
+    groups = [group.decode("utf-8", "replace") for group in _api_versions(content)]
     others = [group for group in groups if not _NO_OBJECTS.fullmatch(group)]
-    if _OWN_POLICY.search(content) is not None:
-        others += [group for group in groups if group.startswith("eastgate.dev/")]
-    if _WORKLOADS.search(content) is None:
-        others = [group for group in others if not group.startswith("argoproj.io/")]
-    is_unsure = not others and len(_NAMES.findall(content)) > len(groups)  # some are not where they are looked for
+    own = [group for group in groups if group.startswith("eastgate.dev/")]
+    if own and _OWN_POLICY.search(content) is not None:
+        others += own
+    of_argo = [group for group in others if group.startswith("argoproj.io/")]
+    if of_argo and _WORKLOADS.search(content) is None:
+        others = [group for group in others if group not in of_argo]
+    names = sum(map(content.count, (_API_VERSION, *_ESCAPES)))
+    is_unsure = not others and names > len(groups)  # some are not where they are looked for
     has_kind = _KIND.search(content) is not None
     file = ManifestFile(path, real, bool(others) or is_unsure or not groups, bool(others) and has_kind)
-    if _DECLARES.search(content) is not None:
+    if _may_declare(content):
         file.chunks = list(declaring(path, _decoded(content)))
     return file
+
+
+def _api_versions(content: bytes) -> Iterator[bytes]:
+    """Yield the values of all keys `apiVersion` that begin a line, or are behind what may stand before a key."""
+    at = content.find(_API_VERSION)
+    while at >= 0:
+        end = at + len(_API_VERSION)
+        if not content[content.rfind(b"\n", 0, at) + 1 : at].strip(_BEFORE_KEY):
+            value = _VALUE.match(content, end)
+            if value is not None:
+                yield value[1]
+                end = value.end()
+        at = content.find(_API_VERSION, end)
+
+
+def _may_declare(content: bytes) -> bool:
+    """Return whether a file may have an object that declares a deployment, or has data for one."""
+    if b"argoproj.io/" in content or b"fluxcd.io" in content or b"fluxcd.controlplane.io/" in content:
+        return True
+    return (b"ConfigMap" in content or b"Secret" in content) and _DATA.search(content) is not None
 
 
 def patch_files(folder: Folder) -> Iterator[str]:

@@ -106,15 +106,22 @@ def _is_suppressed(finding: Finding, suppressions: list[_Suppression], inventory
 def _documents(inventory: PolicyInventory) -> Iterator[tuple[Span, frozenset[str]]]:
     """List the policies and objects whose file mentions the annotation, and the keys that they go by."""
     for policy in inventory.policies:
-        if _is_mentioned(policy.span.source):
+        if _may_be_suppressed(policy.span):
             yield policy.span, frozenset({str(policy.ref)})
     for identity, declared in inventory.world.objects.items():
-        if declared.span is not None and _is_mentioned(declared.span.source):
+        if declared.span is not None and _may_be_suppressed(declared.span):
             key = f"{identity.namespace}/{identity.name}"
             plain = {key, f"{key} ({identity.kind})"} if identity.group in ("", "apps", "batch") else set()
             if identity.kind in ("Service", "ServiceAccount", "Secret", "Namespace"):
                 plain = set()
             yield declared.span, frozenset({str(identity), *_backend(identity.kind, key), *plain})
+
+
+def _may_be_suppressed(document: Span) -> bool:
+    """Return whether a suppression is in the file of a document. Of a built one, the file is looked up last."""
+    if document.built is not None and not any(map(_is_mentioned, document.built.source.near(document.built.line))):
+        return False
+    return _is_mentioned(document.source)
 
 
 @lru_cache(maxsize=4096)
