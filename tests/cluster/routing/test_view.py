@@ -12,7 +12,7 @@ from eastgate.engine.reference import holds
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import HOST, PORT, SNI, Attribute
 from tests.cluster.routing import test_generated as generated
-from tests.cluster.routing.building import gateway, https, possible, request, route
+from tests.cluster.routing.building import gateway, https, possible, possible_routes, request, route
 from tests.cluster.routing.test_streams import passthrough, tls
 
 
