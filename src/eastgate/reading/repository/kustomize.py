@@ -37,7 +37,7 @@ _ORIGINS: list[Plain] = ["originAnnotations"]
 
 
 @dataclass(slots=True)
-class Folder:
+class BuildFolder:
     """A kustomization in a build: its folder, its file, and what it says."""
 
     path: str
@@ -81,7 +81,7 @@ class KustomizationBuild:
         self.is_strict = False  # whether something may name a file out of what is copied
         self._workshop = workshop
         self._takes = takes
-        self.folders: dict[str, Folder] = {}
+        self.folders: dict[str, BuildFolder] = {}
         self._absent: list[str] = []
         self.arguments: list[str] = []
         self.tries: list[tuple[BuildFiles, str]] = []  # the files to build, and their key, in the order of tries
@@ -206,7 +206,7 @@ class KustomizationBuild:
                 self.folders[real] = folder
                 waiting += self._collect(folder)
 
-    def _read(self, shown: str, real: str) -> Folder | None:
+    def _read(self, shown: str, real: str) -> BuildFolder | None:
         """Read a kustomization; None if there is none, or it cannot be understood."""
         found: list[tuple[str, WrittenFile]] = []
         for name in FILES:
@@ -222,9 +222,9 @@ class KustomizationBuild:
         api_version = value.get("apiVersion")
         if isinstance(api_version, str) and api_version.partition("/")[0] != GROUP:
             return None
-        return Folder(real, shown, found[0][1], found[0][0], value)
+        return BuildFolder(real, shown, found[0][1], found[0][0], value)
 
-    def _collect(self, folder: Folder) -> list[tuple[str, str]]:
+    def _collect(self, folder: BuildFolder) -> list[tuple[str, str]]:
         """Collect the files that a kustomization names; return the folders."""
         waiting = self._collect_parts(folder)
         for path, name in remote_files(folder.value):
@@ -247,7 +247,7 @@ class KustomizationBuild:
             self._collect_word(folder, word)
         return waiting
 
-    def _collect_word(self, folder: Folder, word: str) -> None:
+    def _collect_word(self, folder: BuildFolder, word: str) -> None:
         """Add the file that a word may name."""
         if not word or "\n" in word or "\0" in word:
             return
@@ -261,7 +261,7 @@ class KustomizationBuild:
             if self.closure.add_file(path, shown) is None:
                 self.is_strict = True
 
-    def _collect_parts(self, folder: Folder) -> list[tuple[str, str]]:
+    def _collect_parts(self, folder: BuildFolder) -> list[tuple[str, str]]:
         waiting: list[tuple[str, str]] = []
         for name in PARTS:
             entries = folder.value.get(name)
@@ -303,7 +303,7 @@ class KustomizationBuild:
             return "it is a folder without a kustomization"
         return None
 
-    def _take_charts(self, folder: Folder) -> None:
+    def _take_charts(self, folder: BuildFolder) -> None:
         """Render the charts of a kustomization, and put what they are among its resources."""
         if folder.value.pop("helmChartInflationGenerator", None) is not None:
             where = folder.where("helmChartInflationGenerator")
@@ -328,7 +328,7 @@ class KustomizationBuild:
                 self.inflated[path] = chart
                 names.append(os.path.relpath(path, folder.path))
 
-    def _generated(self) -> Folder | None:
+    def _generated(self) -> BuildFolder | None:
         """Return a kustomization of the part's resources, as Flux generates one for a folder that has none."""
         if not self.part.resources:
             return None
@@ -346,12 +346,12 @@ class KustomizationBuild:
         self._collect_all(waiting)
         value: dict[str, Plain] = {"resources": names}
         path = os.path.join(self.root, FILES[0])
-        folder = Folder(self.root, self.part.folder, WrittenFile(self.part.folder, b""), path, value)
+        folder = BuildFolder(self.root, self.part.folder, WrittenFile(self.part.folder, b""), path, value)
         folder.inner = [os.path.realpath(path) for _, path in waiting]
         self.folders[self.root] = folder
         return folder
 
-    def _overlay(self, top: Folder) -> None:
+    def _overlay(self, top: BuildFolder) -> None:
         """Merge what Flux adds into the kustomization of the folder."""
         overlay = dict(self.part.overlay)
         if self.part.namespace is not None:
@@ -359,7 +359,7 @@ class KustomizationBuild:
         before = set(self.folders)
         top.value = merged(top.value, overlay)
         if "components" in overlay:
-            more = Folder(top.path, top.shown, top.file, top.file_path, {"components": overlay["components"]})
+            more = BuildFolder(top.path, top.shown, top.file, top.file_path, {"components": overlay["components"]})
             self._collect_all(self._collect_parts(more))
             kept = _strings(more.value.get("components"))
             dropped = set(_strings(overlay["components"])) - set(kept)
