@@ -121,7 +121,7 @@ ONE_SIDE = Code(
     "EG6315",
     "opened at one end only",
     "The rule allows these pods, and policies at the other end of the connection refuse it, whatever the port. Both "
-    "ends must allow.",
+    "ends must allow. A rule about all pods of a namespace leaves it to each of them, and counts only if all refuse.",
     Severity.WARNING,
 )
 HOST_NETWORK = Code(

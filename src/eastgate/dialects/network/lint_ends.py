@@ -10,11 +10,12 @@ from eastgate.cluster.points import Direction
 from eastgate.dialects.linting import Context, Finding, enumerated
 from eastgate.dialects.linting.system import DNS_SERVERS, namespace_labels
 from eastgate.dialects.network import lint_codes as codes
-from eastgate.dialects.network.lint_peers import pods_of_peer
+from eastgate.dialects.network.lint_peers import pods_of_peer, selectors_of
 from eastgate.dialects.network.lint_pods import PodClass, SelectedPods, as_destination
-from eastgate.dialects.network.model import NetworkPolicy, NetworkRule
+from eastgate.dialects.network.model import NetworkPolicy, NetworkRule, Peer
 from eastgate.ir import AllowAny, Effect, Layer, Request, labels_text
 from eastgate.ir.attributes import DESTINATION_NAMESPACE, PORT, PORT_NAME, TRANSPORT, VICINITY
+from eastgate.ir.labels import Selector
 
 _DNS_LABELS: Final = {"k8s-app": "kube-dns"}
 _DNS_PORT: Final = 53
@@ -103,7 +104,7 @@ def _one_side(pods: SelectedPods, policy: NetworkPolicy, direction: Direction, r
             continue
         end = Direction.EGRESS if direction is Direction.INGRESS else Direction.INGRESS
         refusing = [other for other in others if not any(pods.opens(other, end, pod) for pod in selected)]
-        if refusing:
+        if refusing and _is_about(peer, direction, all_refuse=len(refusing) == len(others)):
             keys = enumerated([pod.key for pod in refusing])
             toward = enumerated([pod.key for pod in selected])
             words = ("sends", "to") if end is Direction.EGRESS else ("takes", "from")
@@ -113,6 +114,16 @@ def _one_side(pods: SelectedPods, policy: NetworkPolicy, direction: Direction, r
             closing = sorted({str(each.ref) for pod in refusing for each in pods.isolating(pod, end)})
             help_ = f"allow it at the other end, too: {enumerated(closing)}"
             yield Finding(codes.ONE_SIDE, message, peer.span, help_, (str(policy.ref), *closing[:3]))
+
+
+def _is_about(peer: Peer, direction: Direction, *, all_refuse: bool) -> bool:
+    """Return whether a peer means the pods that refuse it.
+
+    One that names no pods leaves it to each of them: then all have to refuse. All namespaces, such as for DNS, have
+    pods that no manifest has.
+    """
+    namespaces, labels = selectors_of(peer, direction) or (Selector.of(), Selector.of())
+    return labels != Selector.of() or (all_refuse and namespaces != Selector.of())
 
 
 # Pods
