@@ -30,7 +30,7 @@ _WORDS = {
     "check": _QUESTION,
     "convert": ["--to", "istio"],
     "describe": ["pod"],
-    "diff": ["--without", "AuthorizationPolicy/shop/nobody"],
+    "diff": ["--without", "Pod/shop/good"],
     "explain": _QUESTION,
     "get": ["pods"],
     "graph": [],
@@ -41,6 +41,9 @@ _WORDS = {
     "why": ['{"eastgate":"request"}'],
 }
 """The commands that read files with -f, and what else they want to hear."""
+
+_PARTIAL = {"check", "describe", "diff", "explain", "get", "graph", "lint"}
+"""Those of them that answer from what was read."""
 
 
 @pytest.fixture
@@ -81,10 +84,10 @@ def test_every_command_that_reads_manifests_is_here() -> None:
 def test_a_link_out_of_the_folder_is_not_followed(name: str, target: str, folder: Path) -> None:
     (folder / "m" / "link.yaml").symlink_to(str(folder / "secret.yaml") if target == "ABSOLUTE" else target)
     done = _run(name, "-f", "m", *_WORDS[name])
-    assert done.exit_code == 2
+    assert done.exit_code == (3 if name in _PARTIAL else 2)
     assert "hash-that-nobody-may-see" not in done.output
     if name != "why":  # which looks at its line first
-        assert "EG1023" in done.output
+        assert "leads out of what is read" in done.output
         assert "--follow" in done.output
 
 
@@ -92,7 +95,7 @@ def test_with_follow_it_is(folder: Path) -> None:
     (folder / "elsewhere" / "secret.yaml").unlink()
     (folder / "m" / "link").symlink_to("../elsewhere")
     assert "more" in _run("get", "pods", "-f", "m", "--follow").stdout
-    assert "EG1023" in _run("get", "pods", "-f", "m").stderr
+    assert "leads out of what is read" in _run("get", "pods", "-f", "m").stderr
     assert "shop/more" in eastgate.load("m", follow=True).world.workloads
     with pytest.raises(eastgate.ManifestError, match="leads out"):
         eastgate.load("m")
@@ -242,8 +245,8 @@ def test_every_text_has_an_answer(folder: Path, name: str) -> None:
     (folder / "m" / "x.yaml").write_bytes(content)
     found = _codes(folder / "m" / "x.yaml")
     assert found == [] if code is None else found and found[0].startswith(code)
-    assert _run("lint", "-f", "m/x.yaml").exit_code == (0 if code is None else 2)
-    assert _run("lint", "-f", "m").exit_code in (0, 1, 2)  # in a folder it may be no manifest
+    assert _run("lint", "-f", "m/x.yaml").exit_code in ((0,) if code is None else (1, 2))  # 2: nothing can be read
+    assert _run("lint", "-f", "m").exit_code in (0, 1, 2, 3)  # in a folder it may be no manifest
 
 
 def test_a_file_beyond_all_measure_is_refused_unread(folder: Path) -> None:
@@ -386,9 +389,9 @@ _NAME = os.fsdecode(b"odd\xff.yaml")
 def test_a_name_that_is_no_utf_8_is_shown_as_what_it_is(name: str, output: str, folder: Path) -> None:
     (folder / "m" / _NAME).write_text("kind: [")
     done = _run(name, "-f", "m", *_WORDS[name], *(() if output == "text" else ("-o", output)))
-    assert done.exit_code == 2
+    assert done.exit_code == (1 if name == "lint" else 3 if name in _PARTIAL else 2)
     assert "bug in Eastgate" not in done.stderr
-    assert any(spelled in done.output for spelled in (r"odd\udcff.yaml", "odd%FF.yaml"))
+    assert any(spelled in done.output for spelled in (r"odd\udcff.yaml", r"odd\\udcff.yaml", "odd%FF.yaml"))
 
 
 @pytest.mark.parametrize("output", ["text", "json", "sarif"])
@@ -397,7 +400,7 @@ def test_a_finding_in_a_file_whose_name_is_no_utf_8(output: str, folder: Path) -
     (folder / "m" / _NAME).write_text(f"{policy}spec: {{podSelector: {{matchLabels: {{app: none}}}}}}\n")
     done = _run("lint", "-f", "m", "-o", output)
     assert done.exit_code == 1
-    assert any(spelled in done.stdout for spelled in (r"odd\udcff.yaml", "odd%FF.yaml"))
+    assert any(spelled in done.stdout for spelled in (r"odd\udcff.yaml", r"odd\\udcff.yaml", "odd%FF.yaml"))
 
 
 def test_a_file_whose_name_is_no_utf_8_does_not_end_the_watch(folder: Path) -> None:

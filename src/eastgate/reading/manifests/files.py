@@ -131,8 +131,8 @@ def is_readable(name: str, status: os.stat_result, reporter: Reporter) -> bool:
 
 def report_way_out(reporter: Reporter, name: str) -> None:
     """Say that a link is not followed."""
-    message = f"`{printable(name)}` leads out of what is read, and is not followed"
-    help_ = "give what it leads to with -f, or read it all the same with --follow"
+    message = f"`{printable(name)}` leads out of what is read, and is followed only with --follow"
+    help_ = "give what it leads to with -f, or --follow"
     reporter.diagnostics.append(Diagnostic(LEADS_OUT, message, None, help_, f"`{printable(name)}`", cause=LEADS_OUT.id))
 
 
