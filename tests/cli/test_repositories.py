@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,12 @@ UNREADABLE = {"malformed", "flux-hostile"}
 
 
 @pytest.fixture(autouse=True, scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> None:
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep builds of this module, so that each layout is built once."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-    patch.delenv("EASTGATE_CACHE", raising=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("EASTGATE_CACHE", raising=False)
+        yield
 
 
 @pytest.mark.parametrize("command", COMMANDS)
