@@ -179,9 +179,10 @@ class _Application:
         elif source.get("plugin"):
             self._leave_out(application, f"`{folder.path}` is rendered by a plugin of Argo CD")
         else:
-            contents = _directory(folder, mapping(source.get("directory")))
-            if not contents.plain and _has_jsonnet(folder):
-                self._leave_out(application, f"`{folder.path}` is Jsonnet")
+            options = mapping(source.get("directory"))
+            contents = _directory(folder, options)
+            if _has_jsonnet(folder, options):
+                self._leave_out(application, f"`{folder.path}` has Jsonnet")
             self._take(application, folder, contents, FolderChanges(default_namespace=namespace))
 
     def _take(self, application: Declaration, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
@@ -210,11 +211,24 @@ class _Application:
                 why = f"the values `{name}` are not in this repository"
                 self._draft(application).leave_out(f"values of {application.title}", application.where, why)
         release = text_of(helm.get("releaseName")) or application.name
-        values = tuple(_values(helm))
+        namespace = text_of(helm.get("namespace")) or namespace
+        values = (*_values(helm), *self._file_parameters(application, folder, helm))
         self._draft(application).add_chart(folder, ChartRender(folder.path, release, namespace, tuple(files), values))
         if makes_applications(self._tree, folder):
             why = f"the chart `{folder.path}` makes Applications, which are not followed"
             self._leave_out(application, why)
+
+    def _file_parameters(
+        self, application: Declaration, folder: Folder, helm: Mapping[str, Plain]
+    ) -> Iterator[Mapping[str, Plain]]:
+        """Yield the values that are the contents of files."""
+        for entry in entries(helm.get("fileParameters")):
+            name, path = (text_of(mapping(entry).get(key)) for key in ("name", "path"))
+            text = self._tree.text(os.path.join(folder.path, path)) if path and not path.startswith("$") else None
+            if text is None:
+                self._leave_out(application, f"the file `{path}` of the parameter `{name}` is not in this repository")
+            else:
+                yield with_parameter({}, name, text)
 
     def _value_file(self, name: str, folder: Folder, references: Mapping[str, str]) -> str | None:
         if "://" in name:
@@ -295,8 +309,15 @@ def _matches(path: str, pattern: str) -> bool:
     return any(fnmatchcase(path, each) for each in several)
 
 
-def _has_jsonnet(folder: Folder) -> bool:
-    try:
-        return any(name.endswith((".jsonnet", ".libsonnet")) for name in os.listdir(folder.path))
-    except OSError:
-        return False
+def _has_jsonnet(folder: Folder, options: Mapping[str, Plain]) -> bool:
+    """Return whether a folder that is applied as it is has Jsonnet."""
+    include, exclude = text_of(options.get("include")), text_of(options.get("exclude"))
+    for each in folder.walk() if options.get("recurse") is True else [folder]:
+        try:
+            names = [name for name in os.listdir(each.path) if name.endswith(".jsonnet")]
+        except OSError:
+            continue
+        paths = (os.path.relpath(os.path.join(each.path, name), folder.path) for name in names)
+        if any(_is_chosen(path, include, exclude) for path in paths):
+            return True
+    return False

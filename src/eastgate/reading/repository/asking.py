@@ -5,6 +5,7 @@ Nothing is asked here, so that such a template may make another policy, or none.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 
@@ -19,6 +20,9 @@ _LOOKUP = regex(rb"""(?:\{\{-?|[(|=]|\b(?:if|with|range|and|or|not|empty))\s*loo
 _RELEASE = regex(rb"\.Release\.Is(?:Upgrade|Install)\b")
 _ANY_API = regex(rb"\bAPIVersions\b")
 _NEGATED = regex(rb"""\bnot\s+\(?\s*\$?\.Capabilities\.APIVersions|\{\{-?\s*else\b""")
+
+
+_MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,16 @@ def asked_apis(files: Mapping[str, bytes]) -> list[str]:
     """
     found = {name.decode() for text in files.values() for name in ASKED_API.findall(text)}
     return sorted(name for name in found if _is_extension(name.partition("/")[0]))
+
+
+def reads_files(chart: str) -> bool:
+    """Return whether templates of a chart read other files of it."""
+    for folder, _, names in os.walk(os.path.join(chart, "templates")):
+        for name in names:
+            with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+                if b".Files." in file.read(_MOST_BYTES):
+                    return True
+    return False
 
 
 def _is_extension(group: str) -> bool:

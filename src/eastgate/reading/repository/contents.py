@@ -13,6 +13,7 @@ from typing import Final
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.inputs import Exclusion
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.declarations import (
     Declaration,
@@ -60,6 +61,16 @@ class Contents:
         declarations = file.declarations
         self.broken += [f"{file.path}:{line}" for line in file.broken]
         return declarations
+
+    def drop(self, exclusion: Exclusion) -> None:
+        """Drop the plain files that are left out of what a tool gets."""
+        if not exclusion.sets:
+            return
+        dropped = {file.real for file in self.plain if exclusion.holds(file.path, is_folder=False)}
+        self.plain = [file for file in self.plain if file.real not in dropped]
+        self.declarations = [each for each in self.declarations if each.place[0] not in dropped]
+        self.files -= dropped
+        self.excluded |= dropped
 
 
 def contents_of(tree: Tree, folder: Folder, *, recurse: bool = True) -> Contents:

@@ -14,6 +14,7 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.files import STDIN, Bounds
 from eastgate.reading.manifests.kustomizations import Kustomized
 from eastgate.reading.repository.argo import argo_applications, makes_applications
+from eastgate.reading.repository.asking import reads_files
 from eastgate.reading.repository.contents import contents_of
 from eastgate.reading.repository.declarations import entries, mapping, text_of
 from eastgate.reading.repository.flux import finder, flux_clusters, is_release
@@ -131,6 +132,11 @@ def _undeployed(tree: Tree, used: _Used) -> Iterator[str]:
     folders = list(tree.root.walk())
     left = [file for folder in folders for file in folder.files if file.may_have_objects]
     left = [file for file in left if file.real not in used.files]
+    charts = [folder for folder in folders if folder.chart is not None and folder.real in used.folders]
+    for chart in charts:  # templates may read any other file of theirs
+        inside = [file for file in left if file.real.startswith(chart.real + os.sep)]
+        if inside and reads_files(chart.path):
+            left = [file for file in left if file not in inside]
     bases = {file.name for file in left}
     named = {path for folder in folders for path in patch_files(folder)}
     for folder in folders:

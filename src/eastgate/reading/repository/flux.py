@@ -188,6 +188,7 @@ class _ClusterWalk:
         self._follow(root)
 
     def _take(self, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
+        contents.drop(self._sources.ignored)
         self.draft.add_contents(folder, contents, changes)
         for declaration in self._changed(contents.declarations, folder.path, changes):
             self.seen.append(declaration)

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from itertools import takewhile
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.inputs import Exclusion
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.declarations import Declaration, entries, indexed, mapping, text_of
 from eastgate.reading.repository.parts import inside, leads_out
@@ -21,6 +23,7 @@ from eastgate.reading.repository.tree import Folder, Tree
 
 _URL = regex(r'(?m)^\s*url\s*=\s*"?([^"\s]+)')
 _MOST_CONFIG = 1 << 16
+_IGNORE_FILE = ".sourceignore"
 _OWN = "flux-system"  # the source that `flux bootstrap` makes of the repository that it writes to
 
 
@@ -40,6 +43,12 @@ class RepositorySource:
         except OSError:
             pass  # a checkout without one, or a worktree
         return frozenset(map(_name, urls))
+
+    @cached_property
+    def ignored(self) -> Exclusion:
+        """Return the patterns of the files that Flux leaves out of what it fetches."""
+        text = self._tree.text(os.path.join(self._tree.base, _IGNORE_FILE)) or ""
+        return Exclusion().below(self._tree.base, text.splitlines(), _IGNORE_FILE, Reporter())
 
     def is_elsewhere(self, url: str, path: str) -> bool:
         """Return whether a path of a source means another repository.
