@@ -6,6 +6,8 @@ import tarfile
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from eastgate.reading.manifests import Plain
 from eastgate.reading.repository import ChartRender, KustomizeBuild
 from tests.reading.repository.building import (
@@ -119,6 +121,54 @@ def test_hooks_and_tests_are_no_part_of_a_release(helm: str, here: Path) -> None
         pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: {hook}, annotations: {{helm.sh/hook: {hook}}}}}\n"
         write(here, {**FILES, f"web/templates/{hook}.yaml": pod})
     assert names(built(ChartRender("web", "my"), helm=helm)) == ["default/my-own"]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "stays"),
+    [
+        ("helm.sh/hook: pre-install", True),
+        ('"helm.sh/hook": "pre-install,pre-upgrade", helm.sh/hook-delete-policy: before-hook-creation', True),
+        ("helm.sh/hook: post-install, helm.sh/hook-delete-policy: hook-succeeded", False),
+        ("helm.sh/hook: pre-delete", False),
+        ("helm.sh/hook: test", False),
+        ("note: 'a helm.sh/hook: test'", True),
+    ],
+)
+def test_a_policy_that_is_a_hook_stays_unless_helm_deletes_it(
+    annotations: str, stays: bool, helm: str, here: Path
+) -> None:
+    hook = POLICY.replace("name: web\n", f"name: hook\n  annotations: {{{annotations}}}\n")
+    write(here, {**FILES, "web/templates/hook.yaml": hook})
+    assert ("default/hook" in names(built(ChartRender("web", "my"), helm=helm))) is stays
+
+
+@pytest.mark.parametrize(
+    ("condition", "asks"),
+    [
+        ('lookup "v1" "Namespace" "" "shop"', "lookup"),
+        ('not (lookup "v1" "Namespace" "" "shop")', "lookup"),
+        (".Release.IsUpgrade", ".Release.IsUpgrade"),
+        ('.Capabilities.APIVersions.Has (printf "%s/%s" "a.example" "v1")', ".Capabilities.APIVersions"),
+        ('has "a.example/v1" .Capabilities.APIVersions', ".Capabilities.APIVersions"),
+        ('not (.Capabilities.APIVersions.Has "a.example/v1")', ".Capabilities.APIVersions"),
+        ('include "outer" .', "lookup"),
+        ('.Capabilities.APIVersions.Has "a.example/v1"', None),
+        ('.Capabilities.APIVersions.Has "networking.k8s.io/v1"', None),
+        ('eq .Values.lookup "yes"', None),
+    ],
+)
+def test_policies_that_depend_on_the_cluster_are_named(condition: str, asks: str | None, helm: str, here: Path) -> None:
+    inner = '{{- define "inner" -}}{{- if lookup "v1" "Secret" "" "" -}}yes{{- end -}}{{- end -}}\n'
+    write(here, {"web/Chart.yaml": CHART, "web/values.yaml": "lookup: 'no'\n"})
+    write(
+        here, {"web/templates/_x.tpl": f'{inner}{{{{- define "outer" -}}}}{{{{ include "inner" . }}}}{{{{- end -}}}}\n'}
+    )
+    write(here, {"web/templates/p.yaml": f"{{{{- if {condition} }}}}\n{POLICY}{{{{- end }}}}\n"})
+    kept = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"
+    write(here, {"web/templates/s.yaml": f'{{{{- if lookup "v1" "Secret" "" "s" }}}}\n{kept}{{{{- end }}}}\n'})
+    left = left_out(built(ChartRender("web", "my"), helm=helm))
+    where = ("policies of `web/templates/p.yaml`", "web/templates/p.yaml")
+    assert left == ([(*where, f"`{asks}` depends on what is in the cluster")] if asks else [])
 
 
 def test_a_library_chart_is_nothing_to_install(helm: str, here: Path) -> None:

@@ -162,14 +162,15 @@ class Inputs:
             if isinstance(part, Files):
                 for name in part.paths:
                     namespace = part.default_namespace or environment.namespace
-                    self._add_manifest(name, namespace, exclusion, checkout)
+                    self._add_manifest(Input(name, namespace=namespace, environment=environment), exclusion, checkout)
                 continue
             default = part.namespace if isinstance(part, ChartRender) else part.default_namespace
             entry = Input(part.folder, namespace=default or environment.namespace, part=part, environment=environment)
             self._add(entry, repr(part))
 
-    def _add_manifest(self, name: str, namespace: str | None, exclusion: Exclusion, checkout: Bounds) -> None:
+    def _add_manifest(self, entry: Input, exclusion: Exclusion, checkout: Bounds) -> None:
         """Add a file of an environment."""
+        name = entry.name
         try:
             status = os.stat(name) if self.bounds.hold(name) or checkout.hold(name) else None
         except (OSError, ValueError) as error:
@@ -180,7 +181,7 @@ class Inputs:
         elif exclusion.holds(name, is_folder=False):
             self.excluded += 1
         elif is_readable(name, status, self.reporter):
-            self._add(Input(name, namespace=namespace), (status.st_dev, status.st_ino))
+            self._add(entry, (status.st_dev, status.st_ino))
 
     def _add_path(self, name: str) -> None:
         before = len(self.reporter.diagnostics)

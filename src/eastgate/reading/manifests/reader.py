@@ -26,7 +26,7 @@ from eastgate.reading.manifests.document import Document, ReadResult, Stretch
 from eastgate.reading.manifests.files import STDIN, STDIN_NAME, Bounds, load
 from eastgate.reading.manifests.heads import has_types, hides_types, hint, may_be_manifest, type_of, types_in
 from eastgate.reading.manifests.inputs import Input, Inputs
-from eastgate.reading.manifests.node import Node
+from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.objects import Collector, Differ, Matters, Positioned, always_differ, everything
 from eastgate.reading.manifests.roots import chunk_nodes, json_nodes, looks_like_json
 from eastgate.reading.manifests.templates import is_template
@@ -37,7 +37,7 @@ from eastgate.reading.manifests.yaml.plain import read_plain_yaml
 
 if TYPE_CHECKING:
     from eastgate.reading.repository.builds import Builds
-    from eastgate.reading.repository.model import Undeployed
+    from eastgate.reading.repository.model import Environment, Undeployed
     from eastgate.reading.repository.running import Built
 
 
@@ -79,6 +79,7 @@ def read(
         for done, entry in enumerate(inputs.entries, 1):
             collector.explicit = entry.explicit and entry.part is None
             collector.namespace = entry.namespace or namespace
+            found = len(reading.documents)
             try:
                 if builds is not None and entry.part is not None and entry.environment is not None:
                     _collect_built(entry, builds.result(entry.part, entry.environment), collector, reading)
@@ -87,6 +88,8 @@ def read(
             except Exception as error:
                 error.add_note(f"while reading {_shown(entry)}")
                 raise
+            if entry.environment is not None:
+                _pass_over(reading, found, entry.environment, deploys)
             if on_file is not None:
                 on_file(done, len(inputs.entries))
     if deploys is not None:
@@ -95,6 +98,24 @@ def read(
                 undeployed.documents = _documents_of(undeployed, positioned, deploys, namespace, limits)
             reading.undeployed += undeployed.documents
     return reading
+
+
+def _pass_over(reading: ReadResult, first: int, environment: Environment, deploys: Matters | None) -> None:
+    """Take out the documents that the tool of an environment does not apply."""
+    added = reading.documents[first:]
+    kept = [document for document in added if environment.applies(_metadata(document))]
+    if len(kept) < len(added):
+        passed = [document for document in added if not any(document is each for each in kept)]
+        reading.documents[first:] = kept
+        reading.unused += len(passed)
+        reading.undeployed += [each for each in passed if deploys is not None and deploys(each.api_version, each.kind)]
+
+
+def _metadata(document: Document) -> dict[str, Plain]:
+    content = document.data if document.data is not None else document.node
+    metadata = content.get("metadata") if content is not None else None
+    value = metadata.plain() if isinstance(metadata, Node) else metadata
+    return value if isinstance(value, dict) else {}
 
 
 def _documents_of(

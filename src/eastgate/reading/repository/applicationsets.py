@@ -48,12 +48,16 @@ def applications_of(tree: Tree, generated: Declaration) -> Iterator[Declaration]
         for parameters in islice(_generated(tree, fields, 0), _MOST):
             filled = mapping(fill(merged(template, own), parameters))
             data: dict[str, Plain] = {**filled, "apiVersion": generated.data.get("apiVersion"), "kind": "Application"}
-            why = text_of(parameters.get(OPEN))
-            if why and _has_place(filled.get("spec")):
+            why, content = text_of(parameters.get(OPEN)), mapping(filled.get("spec"))
+            if why and _has_place(content):
                 data[OPEN] = f"its generator {why}"
             if data not in seen:
                 seen.append(data)
                 application = generated.with_data(data)
+                if spec.get("templatePatch"):
+                    application.unsure = "its templatePatch is not followed"
+                elif not why and any(_has_place(content.get(key)) for key in ("source", "sources")):
+                    application.unsure = "its template has an expression that is not followed"
                 metadata = mapping(data.get("metadata"))
                 if _has_place(metadata.get("name")):
                     data["metadata"] = {**metadata, "name": generated.name}

@@ -13,7 +13,7 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.node import NoNumberError, Plain, resolve
 from eastgate.reading.repository.applicationsets import OPEN, applications_of
-from eastgate.reading.repository.contents import Contents, contents_of
+from eastgate.reading.repository.contents import Contents, contents_of, declarations_as_built
 from eastgate.reading.repository.declarations import Declaration, entries, mapping, parsed, text_of, texts
 from eastgate.reading.repository.model import CHARTS_NOT_FETCHED, NOT_HERE, ChartRender
 from eastgate.reading.repository.parts import Draft, FolderChanges, inside, leads_out
@@ -25,6 +25,7 @@ _GROUP = "argoproj.io"
 _MADE = regex(r"(?m)^\s*kind:\s*Application(?:Set)?\s*$")
 _OVERLAY = ("namePrefix", "nameSuffix", "patches", "components", "commonLabels", "commonAnnotations", "replicas")
 _MOST_FOLLOWED = 5000
+_IN_CLUSTER = ("in-cluster", "https://kubernetes.default.svc")
 _ELSEWHERE = "it is in another repository, which is not fetched"
 
 
@@ -33,6 +34,7 @@ class ArgoApplication:
     """An Application that no other one deploys, and what it deploys."""
 
     name: str
+    folder: str
     entry: str
     namespace: str | None
     draft: Draft
@@ -40,17 +42,16 @@ class ArgoApplication:
 
 def argo_applications(tree: Tree, sources: RepositorySource) -> list[ArgoApplication]:
     """Return what each Application deploys that is not deployed by another one."""
-    declared = [each for each in tree.declarations if is_argo(each)]
-    generated = {_key(each): list(_applications(tree, each)) for each in declared}
-    walks = [_Application(tree, sources, application) for each in declared for application in generated[_key(each)]]
-    held = {key for walk in walks for key in walk.held - {_key(walk.application)}}
-    roots = [walk for walk in walks if _key(walk.application) not in held]
-    reached = {key for walk in roots for key in (*walk.held, _key(walk.application))}
+    declared = declarations_as_built(tree, is_argo)
+    walks = [_Application(tree, sources, application) for each in declared for application in _applications(tree, each)]
+    held = {key for walk in walks for key in walk.held - {walk.application.key}}
+    roots = [walk for walk in walks if walk.application.key not in held]
+    reached = {key for walk in roots for key in (*walk.held, walk.application.key)}
     for walk in walks:
-        if _key(walk.application) not in reached:  # a circle
+        if walk.application.key not in reached:  # a circle
             roots.append(walk)
-            reached |= {*walk.held, _key(walk.application)}
-    return [walk.result() for walk in roots]
+            reached |= {*walk.held, walk.application.key}
+    return [result for walk in roots for result in walk.results()]
 
 
 def is_argo(declaration: Declaration) -> bool:
@@ -60,8 +61,17 @@ def is_argo(declaration: Declaration) -> bool:
     )
 
 
-def _key(declaration: Declaration) -> tuple[str, int]:
-    return os.path.realpath(declaration.path), declaration.line
+def _cluster_of(application: Declaration) -> str:
+    """Return the cluster that an Application deploys to; empty for the one that Argo CD is in."""
+    destination = mapping(application.spec.get("destination"))
+    name, server = text_of(destination.get("name")), text_of(destination.get("server"))
+    return "" if (name or server) in ("", *_IN_CLUSTER) else name or server
+
+
+def _label(cluster: str) -> str:
+    """Return a name for a cluster: the one that Argo CD has, or the host of its server."""
+    host = cluster.partition("://")[2] or cluster
+    return host.partition("/")[0].partition(":")[0] or "in-cluster"
 
 
 def _applications(tree: Tree, declaration: Declaration) -> Iterator[Declaration]:
@@ -78,30 +88,50 @@ class _Application:
         self._tree = tree
         self._sources = sources
         self.application = application
-        self.draft = Draft()
-        self.held: set[tuple[str, int]] = set()
-        self._followed: set[tuple[str, int, str]] = set()
+        self.held: set[tuple[str, int, str]] = set()
+        self._drafts: dict[str, Draft] = {}  # by the cluster that Argo CD deploys to
+        self._followed: set[tuple[str, int, str, str]] = set()
         self._follow(application)
 
-    def result(self) -> ArgoApplication:
-        """Return what was found."""
-        namespace = text_of(mapping(self.application.spec.get("destination")).get("namespace"))
-        return ArgoApplication(self.application.name, self.application.path, namespace or None, self.draft)
+    def results(self) -> list[ArgoApplication]:
+        """Return what was found, for each cluster."""
+        application, own = self.application, _cluster_of(self.application)
+        namespace = text_of(mapping(application.spec.get("destination")).get("namespace")) or None
+        folder = application.folder or os.path.dirname(application.path) or os.curdir
+        drafts = {cluster: draft for cluster, draft in self._drafts.items() if draft.deploys or draft.left_out}
+        drafts = drafts or dict([*self._drafts.items()][:1])
+        first, *_ = drafts.values()
+        for each in self._drafts.values():  # one that only declares Applications is none, and its files are used
+            first.files, first.folders = first.files | each.files, first.folders | each.folders
+        if len(drafts) == 1:
+            return [ArgoApplication(application.name, folder, application.path, namespace, first)]
+        return [
+            ArgoApplication(_label(cluster), folder, application.path, namespace if cluster == own else None, draft)
+            for cluster, draft in drafts.items()
+        ]
+
+    def _draft(self, application: Declaration) -> Draft:
+        return self._drafts.setdefault(_cluster_of(application), Draft())
 
     def _follow(self, application: Declaration) -> None:
-        key = (*_key(application), application.name)
+        key = (*application.key, application.name)
         if key in self._followed or len(self._followed) > _MOST_FOLLOWED:
             return
         self._followed.add(key)
+        self._draft(application)
+        if application.unsure:
+            self._leave_out(application, application.unsure)
         spec = application.spec
         listed = [mapping(each) for each in entries(spec.get("sources"))] or [mapping(spec.get("source"))]
-        references = {f"${text_of(each.get('ref'))}" for each in listed if each.get("ref")}
+        references = {
+            f"${text_of(each.get('ref'))}": text_of(each.get("repoURL")) for each in listed if each.get("ref")
+        }
         for source in listed:
             if source.get("ref") and not source.get("path") and not source.get("chart"):
                 continue  # it only lends its files to the others
             self._source(application, source, references)
 
-    def _source(self, application: Declaration, source: Mapping[str, Plain], references: set[str]) -> None:
+    def _source(self, application: Declaration, source: Mapping[str, Plain], references: Mapping[str, str]) -> None:
         path, chart, url = (text_of(source.get(key)) for key in ("path", "chart", "repoURL"))
         if chart:
             version = source.get("targetRevision")
@@ -114,6 +144,8 @@ class _Application:
             place = inside(self._tree, path)
             folder = self._tree.folder(place) if place is not None else None
             if folder is not None:
+                if (doubt := self._sources.doubt(url, path)) is not None:
+                    self._leave_out(application, doubt)
                 self._folder(application, source, folder, references)
             else:
                 self._leave_out(application, f"the folder `{path}` is not in this repository", NOT_HERE)
@@ -131,10 +163,10 @@ class _Application:
         return None
 
     def _leave_out(self, application: Declaration, why: str, reason: str = "") -> None:
-        self.draft.leave_out(application.title, application.where, why, reason)
+        self._draft(application).leave_out(application.title, application.where, why, reason)
 
     def _folder(
-        self, application: Declaration, source: Mapping[str, Plain], folder: Folder, references: set[str]
+        self, application: Declaration, source: Mapping[str, Plain], folder: Folder, references: Mapping[str, str]
     ) -> None:
         """Add what an Application takes from a folder of the repository: by its tool, as Argo CD finds it out."""
         namespace = text_of(mapping(application.spec.get("destination")).get("namespace")) or None
@@ -144,29 +176,30 @@ class _Application:
             kustomize = mapping(source.get("kustomize"))
             overlay = {key: kustomize[key] for key in _OVERLAY if kustomize.get(key)}
             changes = FolderChanges(text_of(kustomize.get("namespace")) or None, overlay, default_namespace=namespace)
-            self._take(folder, contents_of(self._tree, folder), changes)
+            self._take(application, folder, contents_of(self._tree, folder), changes)
         elif source.get("plugin"):
             self._leave_out(application, f"`{folder.path}` is rendered by a plugin of Argo CD")
         else:
-            contents = _directory(folder, mapping(source.get("directory")))
-            if not contents.plain and _has_jsonnet(folder):
-                self._leave_out(application, f"`{folder.path}` is Jsonnet")
-            self._take(folder, contents, FolderChanges(default_namespace=namespace))
+            options = mapping(source.get("directory"))
+            contents = _directory(folder, options)
+            if _has_jsonnet(folder, options):
+                self._leave_out(application, f"`{folder.path}` has Jsonnet")
+            self._take(application, folder, contents, FolderChanges(default_namespace=namespace))
 
-    def _take(self, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
-        self.draft.add_contents(folder, contents, changes)
+    def _take(self, application: Declaration, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
+        self._draft(application).add_contents(folder, contents, changes)
         for declaration in contents.declarations:
             if is_argo(declaration):
-                self.held.add(_key(declaration))
-                for application in _applications(self._tree, declaration):
-                    self._follow(application)
+                self.held.add(declaration.key)
+                for each in _applications(self._tree, declaration):
+                    self._follow(each)
 
     def _chart(
         self,
         application: Declaration,
         source: Mapping[str, Plain],
         folder: Folder,
-        references: set[str],
+        references: Mapping[str, str],
         namespace: str | None,
     ) -> None:
         helm = mapping(source.get("helm"))
@@ -177,20 +210,34 @@ class _Application:
                 files.append(file)
             elif helm.get("ignoreMissingValueFiles") is not True:
                 why = f"the values `{name}` are not in this repository"
-                self.draft.leave_out(f"values of {application.title}", application.where, why)
+                self._draft(application).leave_out(f"values of {application.title}", application.where, why)
         release = text_of(helm.get("releaseName")) or application.name
-        values = tuple(_values(helm))
-        self.draft.add_chart(folder, ChartRender(folder.path, release, namespace, tuple(files), values))
+        namespace = text_of(helm.get("namespace")) or namespace
+        values = (*_values(helm), *self._file_parameters(application, folder, helm))
+        self._draft(application).add_chart(folder, ChartRender(folder.path, release, namespace, tuple(files), values))
         if makes_applications(self._tree, folder):
             why = f"the chart `{folder.path}` makes Applications, which are not followed"
             self._leave_out(application, why)
 
-    def _value_file(self, name: str, folder: Folder, references: set[str]) -> str | None:
+    def _file_parameters(
+        self, application: Declaration, folder: Folder, helm: Mapping[str, Plain]
+    ) -> Iterator[Mapping[str, Plain]]:
+        """Yield the values that are the contents of files."""
+        for entry in entries(helm.get("fileParameters")):
+            name, path = (text_of(mapping(entry).get(key)) for key in ("name", "path"))
+            text = self._tree.text(os.path.join(folder.path, path)) if path and not path.startswith("$") else None
+            if text is None:
+                self._leave_out(application, f"the file `{path}` of the parameter `{name}` is not in this repository")
+            else:
+                yield with_parameter({}, name, text)
+
+    def _value_file(self, name: str, folder: Folder, references: Mapping[str, str]) -> str | None:
         if "://" in name:
             return None
         reference, _, rest = name.partition("/")
         if reference in references:
-            return inside(self._tree, rest)
+            is_here = self._sources.doubt(references[reference], rest) is None
+            return inside(self._tree, rest) if is_here else None
         if name.startswith("/"):
             return inside(self._tree, name)
         path = os.path.normpath(os.path.join(folder.path, name))
@@ -263,8 +310,15 @@ def _matches(path: str, pattern: str) -> bool:
     return any(fnmatchcase(path, each) for each in several)
 
 
-def _has_jsonnet(folder: Folder) -> bool:
-    try:
-        return any(name.endswith((".jsonnet", ".libsonnet")) for name in os.listdir(folder.path))
-    except OSError:
-        return False
+def _has_jsonnet(folder: Folder, options: Mapping[str, Plain]) -> bool:
+    """Return whether a folder that is applied as it is has Jsonnet."""
+    include, exclude = text_of(options.get("include")), text_of(options.get("exclude"))
+    for each in folder.walk() if options.get("recurse") is True else [folder]:
+        try:
+            names = [name for name in os.listdir(each.path) if name.endswith(".jsonnet")]
+        except OSError:
+            continue
+        paths = (os.path.relpath(os.path.join(each.path, name), folder.path) for name in names)
+        if any(_is_chosen(path, include, exclude) for path in paths):
+            return True
+    return False

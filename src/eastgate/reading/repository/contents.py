@@ -7,12 +7,13 @@ namespace of its declarations, patches of them, and the ConfigMaps that are gene
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from typing import Final
 
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.inputs import Exclusion
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.declarations import (
     Declaration,
@@ -40,6 +41,8 @@ class Contents:
     kustomizations: list[Folder] = field(default_factory=list)
     """Those to build; what they take in is not among them."""
     declarations: list[Declaration] = field(default_factory=list)
+    deploys: bool = False
+    """Whether there is anything but declarations, or may be."""
     files: set[str] = field(default_factory=set)
     """The real paths of all files."""
     excluded: set[str] = field(default_factory=set)
@@ -54,9 +57,20 @@ class Contents:
     def add_file(self, file: ManifestFile) -> list[Declaration]:
         """Add a file; return what it declares."""
         self.files.add(file.real)
+        self.deploys |= file.has_objects
         declarations = file.declarations
         self.broken += [f"{file.path}:{line}" for line in file.broken]
         return declarations
+
+    def drop(self, exclusion: Exclusion) -> None:
+        """Drop the plain files that are left out of what a tool gets."""
+        if not exclusion.sets:
+            return
+        dropped = {file.real for file in self.plain if exclusion.holds(file.path, is_folder=False)}
+        self.plain = [file for file in self.plain if file.real not in dropped]
+        self.declarations = [each for each in self.declarations if each.place[0] not in dropped]
+        self.files -= dropped
+        self.excluded |= dropped
 
 
 def contents_of(tree: Tree, folder: Folder, *, recurse: bool = True) -> Contents:
@@ -64,7 +78,7 @@ def contents_of(tree: Tree, folder: Folder, *, recurse: bool = True) -> Contents
     contents = Contents()
     if folder.kustomization is not None:
         contents.kustomizations.append(folder)
-        contents.declarations += _Kustomized(tree, contents).declarations(folder)
+        contents.declarations += _kustomized(tree, contents, folder)
     else:
         _add_plain(tree, folder, contents, recurse=recurse)
     return contents
@@ -80,7 +94,26 @@ def _add_plain(tree: Tree, folder: Folder, contents: Contents, *, recurse: bool)
             _add_plain(tree, inner, contents, recurse=True)
         elif not inner.kustomization.is_component:
             contents.kustomizations.append(inner)
-            contents.declarations += _Kustomized(tree, contents).declarations(inner)
+            contents.declarations += _kustomized(tree, contents, inner)
+
+
+def _kustomized(tree: Tree, contents: Contents, folder: Folder) -> list[Declaration]:
+    """Return the declarations of a kustomization, each as one that it brings."""
+    found = _Kustomized(tree, contents).declarations(folder)
+    return [declaration.with_data(declaration.data, folder.path) for declaration in found]
+
+
+def declarations_as_built(tree: Tree, wanted: Callable[[Declaration], bool]) -> list[Declaration]:
+    """Return some declarations of a repository: as they are, or as the kustomizations that take them in change them."""
+    taken: set[str] = set()
+    built: list[Declaration] = []
+    for folder in tree.tops:
+        contents = contents_of(tree, folder)
+        found = [declaration for declaration in contents.declarations if wanted(declaration)]
+        built += found
+        taken |= {os.path.realpath(declaration.path) for declaration in found}
+    plain = [each for each in tree.declarations if wanted(each) and os.path.realpath(each.path) not in taken]
+    return plain + built
 
 
 class _Kustomized:
@@ -119,9 +152,9 @@ class _Kustomized:
             return self.declarations(inner) if inner.kustomization is not None else []
         file = self._tree.file(path)
         if file is None:
+            self._contents.deploys = True  # what is not here may be anything
             return []
-        declarations = self._contents.add_file(file)
-        return [declaration.with_data(declaration.data, folder.path) for declaration in declarations]
+        return self._contents.add_file(file)
 
     def _changed(self, folder: Folder, found: list[Declaration]) -> list[Declaration]:
         """Return declarations with the patches and the namespace of a kustomization."""
@@ -130,8 +163,26 @@ class _Kustomized:
             found = apply(patch, found)
             if patch.is_lost and found:
                 self._contents.unread.append(folder.path)
+        for declaration in found:
+            if not declaration.unsure and (name := _may_change(self._tree, folder, declaration)) is not None:
+                declaration.unsure = f"`{name}` of `{folder.path}` may change it, which is not followed"
         namespace = text_of(content.get("namespace"))
         return in_namespace(found, namespace) if namespace else found
+
+
+def _may_change(tree: Tree, folder: Folder, declaration: Declaration) -> str | None:
+    """Return the field of a kustomization that may change a declaration in a way that is not followed here."""
+    if folder.content.get("transformers"):
+        return "transformers"
+    for entry in entries(folder.content.get("replacements")):
+        path = mapping(entry).get("path")
+        several = tree.values(os.path.join(folder.path, path)) if isinstance(path, str) else [entry]
+        flat = [each for value in several for each in (value if isinstance(value, list) else [value])]
+        targets = [mapping(target) for each in flat for target in entries(mapping(each).get("targets"))]
+        kinds = [text_of(mapping(target.get("select")).get("kind")) for target in targets]
+        if not targets or any(kind in ("", declaration.kind) for kind in kinds):
+            return "replacements"
+    return None
 
 
 def in_namespace(found: Iterable[Declaration], namespace: str) -> list[Declaration]:

@@ -42,7 +42,9 @@ class Declaration:
     line: int
     data: dict[str, Plain]
     folder: str = ""
-    """The folder of the kustomization that has brought it; empty if it is read as it is."""
+    """The folder of the kustomization that is built to get it; empty if it is read as it is."""
+    unsure: str = ""
+    """Why a build may have made something else of it; empty if all that changes it is followed."""
 
     def __repr__(self) -> str:
         return brief(self, f"{self.kind} {self.name} in {self.path}:{self.line}")
@@ -73,6 +75,16 @@ class Declaration:
         return mapping(self.data.get("spec"))
 
     @property
+    def place(self) -> tuple[str, int]:
+        """Return the file, by its real path, and the line."""
+        return os.path.realpath(self.path), self.line
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """Return what tells it from others: where it is written, and the kustomization that changes it."""
+        return *self.place, os.path.realpath(self.folder) if self.folder else ""
+
+    @property
     def where(self) -> str:
         """Return the file and the line."""
         return f"{self.path}:{self.line}"
@@ -84,7 +96,7 @@ class Declaration:
 
     def with_data(self, data: dict[str, Plain], folder: str = "") -> Declaration:
         """Return the same declaration after a build has changed it."""
-        return Declaration(self.path, self.line, data, folder or self.folder)
+        return Declaration(self.path, self.line, data, folder or self.folder, self.unsure)
 
 
 def mapping(value: Plain | None) -> dict[str, Plain]:

@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.files import STDIN, Bounds
-from eastgate.reading.manifests.kustomizations import Kustomized, roots
+from eastgate.reading.manifests.kustomizations import Kustomized
 from eastgate.reading.repository.argo import argo_applications, makes_applications
+from eastgate.reading.repository.asking import reads_files
 from eastgate.reading.repository.contents import contents_of
 from eastgate.reading.repository.declarations import entries, mapping, text_of
 from eastgate.reading.repository.flux import finder, flux_clusters, is_release
@@ -49,7 +50,7 @@ def find_environments(
         if not bounds.hold(name):
             continue
         tree = Tree(os.path.normpath(name), bounds, reporter)
-        used = _Used(alike)
+        used = _Used(alike, RepositorySource(tree))
         entries = list(_entries(tree, used))
         found += _named(name, tree, entries, options, Undeployed(tuple(_undeployed(tree, used))))
     return found
@@ -91,14 +92,12 @@ def _named(
 
 def _entries(tree: Tree, used: _Used) -> Iterator[_Entry]:
     """Yield the entries of a folder, each kind without what those before it use."""
-    sources = RepositorySource(tree)
-    for cluster in flux_clusters(tree, sources):
+    for cluster in flux_clusters(tree, used.sources):
         folder = _before(cluster.folder, _OF_FLUX)
         given = "cluster" if os.path.relpath(folder or os.curdir, tree.path) == os.curdir else ""
         yield used.by(_Entry(EntryKind.FLUX, folder, cluster.entry, cluster.draft, given))
-    for application in argo_applications(tree, sources):
-        folder = os.path.dirname(application.entry) or os.curdir
-        draft, namespace = application.draft, application.namespace
+    for application in argo_applications(tree, used.sources):
+        folder, draft, namespace = application.folder, application.draft, application.namespace
         yield used.by(_Entry(EntryKind.ARGO, folder, application.entry, draft, application.name, namespace))
     for entries_of in (_kustomizations, _charts, _skaffold, _plain):
         for entry in list(entries_of(tree, used)):
@@ -115,8 +114,9 @@ def _before(path: str, last: Collection[str]) -> str:
 class _Used:
     """What the entries so far have used, by real path; and `alike`, which says what objects are the same."""
 
-    def __init__(self, alike: Alike) -> None:
+    def __init__(self, alike: Alike, sources: RepositorySource) -> None:
         self.alike = alike
+        self.sources = sources
         self.files: set[str] = set()
         self.excluded: set[str] = set()
         self.folders: set[str] = set()
@@ -134,6 +134,11 @@ def _undeployed(tree: Tree, used: _Used) -> Iterator[str]:
     folders = list(tree.root.walk())
     left = [file for folder in folders for file in folder.files if file.may_have_objects]
     left = [file for file in left if file.real not in used.files]
+    charts = [folder for folder in folders if folder.chart is not None and folder.real in used.folders]
+    for chart in charts:  # templates may read any other file of theirs
+        inside = [file for file in left if file.real.startswith(chart.real + os.sep)]
+        if inside and reads_files(chart.path):
+            left = [file for file in left if file not in inside]
     bases = {file.name for file in left}
     named = {path for folder in folders for path in patch_files(folder)}
     for folder in folders:
@@ -145,17 +150,15 @@ def _undeployed(tree: Tree, used: _Used) -> Iterator[str]:
 
 def _kustomizations(tree: Tree, used: _Used) -> Iterator[_Entry]:
     """Yield the kustomizations that no other one takes in, with the charts of their HelmReleases."""
-    folders = {id(folder.kustomization): folder for folder in tree.root.walk() if folder.kustomization is not None}
     built = set(used.folders)
-    for top in roots(folder.kustomization for folder in folders.values() if folder.kustomization is not None):
-        folder = folders[id(top)]
+    for folder in tree.tops:
         if folder.real in built:
             continue
         draft, contents = Draft(), contents_of(tree, folder)
         draft.add_contents(folder, contents)
         for declaration in contents.declarations:
             if is_release(declaration):
-                add_release(tree, declaration, finder(tree, contents.declarations), draft)
+                add_release(tree, used.sources, declaration, finder(tree, contents.declarations), draft)
         yield _Entry(EntryKind.KUSTOMIZATION, folder.path, folder.path, draft)
 
 
@@ -232,6 +235,6 @@ def _plain(tree: Tree, used: _Used) -> Iterator[_Entry]:
         declared = [declaration for file in group.files for declaration in file.declarations]
         for declaration in declared:
             if is_release(declaration):
-                add_release(tree, declaration, finder(tree, declared), draft)
+                add_release(tree, used.sources, declaration, finder(tree, declared), draft)
         given = "" if os.path.relpath(group.folder, tree.path) != os.curdir else "manifests"
         yield _Entry(EntryKind.FOLDER, group.folder, group.folder, draft, given)

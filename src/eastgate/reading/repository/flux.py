@@ -12,13 +12,13 @@ from typing import Final
 
 from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.node import Plain
-from eastgate.reading.repository.contents import Contents, contents_of, in_namespace, patches_of
+from eastgate.reading.repository.contents import Contents, contents_of, declarations_as_built, in_namespace, patches_of
 from eastgate.reading.repository.declarations import Declaration, entries, indexed, mapping, text_of
 from eastgate.reading.repository.model import NOT_HERE
 from eastgate.reading.repository.parts import Draft, FolderChanges
 from eastgate.reading.repository.patching import apply
 from eastgate.reading.repository.releases import GROUP as HELM_GROUP
-from eastgate.reading.repository.releases import Find, add_release, data_of
+from eastgate.reading.repository.releases import Find, add_release, data_of, doubts_about
 from eastgate.reading.repository.sources import RepositorySource
 from eastgate.reading.repository.tree import Folder, Tree
 from eastgate.reading.repository.variables import FluxVariables
@@ -29,6 +29,7 @@ _OVERLAY = ("patches", "patchesStrategicMerge", "patchesJson6902", "components",
 _MOST_FOLLOWED = 5000  # Kustomizations of one environment
 _CLUSTERS = "clusters"
 _DATA = ("ConfigMap", "Secret")
+_Key = tuple[str, int, str]
 _OWN_FOLDERS = ("flux-system", "flux", "gotk")
 
 
@@ -43,7 +44,7 @@ class FluxCluster:
 
 def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
     """Return what each cluster gets that Flux deploys to."""
-    kustomizations = [each for each in tree.declarations if is_flux(each)]
+    kustomizations = declarations_as_built(tree, is_flux)
     if not kustomizations:
         return []
     held = _Held(tree, sources, kustomizations)
@@ -57,8 +58,8 @@ def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
     known = {folder: _walked(tree, sources, folder, roots, held, finder(tree)).seen for folder, roots in groups.items()}
     clusters: list[FluxCluster] = []
     for folder, roots in groups.items():
-        others = {_key(each) for other, seen in known.items() if other != folder for each in seen}
-        others |= {_key(each) for each in tree.declarations if _is_of_other(tree, each, folder)}
+        others = {each.place for other, seen in known.items() if other != folder for each in seen}
+        others |= {each.place for each in tree.declarations if _is_of_other(tree, each, folder)}
         walk = _walked(tree, sources, folder, roots, held, finder(tree, known[folder], others))
         clusters.append(FluxCluster(folder, roots[0].path, walk.draft))
     return clusters
@@ -84,27 +85,27 @@ class _Held:
     def __init__(self, tree: Tree, sources: RepositorySource, kustomizations: list[Declaration]) -> None:
         self._kustomizations = kustomizations
         find = finder(tree)
-        self.holds: dict[tuple[str, int], set[tuple[str, int]]] = {}
+        self.holds: dict[_Key, set[_Key]] = {}
         for each in kustomizations:
             known = _synchronised(each)
             folder = sources.flux_folder(known, find) if known.spec.get("path") else None  # or a patch gives it one
             inner = contents_of(tree, folder).declarations if isinstance(folder, Folder) else []
-            self.holds[_key(each)] = {_key(child) for child in inner if is_flux(child)}
+            self.holds[each.key] = {child.key for child in inner if is_flux(child)}
 
     def roots(self) -> list[Declaration]:
         """Return those that no other one holds; of a circle, the first."""
         held = {child for parent, children in self.holds.items() for child in children if child != parent}
-        roots = [each for each in self._kustomizations if _key(each) not in held]
-        reached: set[tuple[str, int]] = set()
+        roots = [each for each in self._kustomizations if each.key not in held]
+        reached: set[_Key] = set()
         for root in roots:
-            self._reach(_key(root), reached)
+            self._reach(root.key, reached)
         for each in self._kustomizations:
-            if _key(each) not in reached:
+            if each.key not in reached:
                 roots.append(each)
-                self._reach(_key(each), reached)
+                self._reach(each.key, reached)
         return roots
 
-    def _reach(self, key: tuple[str, int], reached: set[tuple[str, int]]) -> None:
+    def _reach(self, key: _Key, reached: set[_Key]) -> None:
         waiting = [key]
         while waiting:
             current = waiting.pop()
@@ -113,13 +114,14 @@ class _Held:
                 waiting += self.holds.get(current, ())
 
 
-def _key(declaration: Declaration) -> tuple[str, int]:
-    return os.path.realpath(declaration.path), declaration.line
-
-
 def _cluster_folder(tree: Tree, root: Declaration) -> str:
-    """Return the folder that stands for the cluster of a root: `clusters/NAME`, or that of its file."""
+    """Return the folder that stands for the cluster of a root: `clusters/NAME`, or that of its file.
+
+    A kustomization that takes the root from elsewhere stands for another cluster than the file.
+    """
     folder = os.path.dirname(root.path) or os.curdir
+    if root.folder and not _is_below(folder, root.folder):
+        folder = root.folder
     while os.path.basename(folder) in _OWN_FOLDERS and _is_below(folder, tree.path) and folder != tree.path:
         folder = os.path.dirname(folder) or os.curdir
     named = _cluster_name(tree, folder)
@@ -147,10 +149,10 @@ def _walked(
 ) -> _ClusterWalk:
     """Follow the roots of a cluster. The first time finds the ConfigMaps that the second time takes variables from."""
     walk = _ClusterWalk(tree, sources, find)
-    if not any(_key(root) in held.holds[_key(root)] for root in roots):
+    if not any(root.key in held.holds[root.key] for root in roots):
         walk.take_folder(folder)
     for root in roots:
-        walk.follow_root(root, is_own=_key(root) in held.holds[_key(root)])
+        walk.follow_root(root, is_own=root.key in held.holds[root.key])
     return walk
 
 
@@ -161,7 +163,7 @@ class _ClusterWalk:
         self._tree = tree
         self._sources = sources
         self._find = find
-        self._followed: set[tuple[str, int, str, str]] = set()
+        self._followed: set[tuple[*_Key, str, str]] = set()
         self.draft = Draft()
         self.seen: list[Declaration] = []
 
@@ -174,8 +176,8 @@ class _ClusterWalk:
     def follow_root(self, root: Declaration, *, is_own: bool) -> None:
         """Follow a root, and what stands beside it unless its own path holds it."""
         if not is_own and os.path.realpath(root.path) not in self.draft.files:
-            folder = self._tree.folder(os.path.dirname(root.path) or os.curdir)
-            holder = _kustomization_of(folder, root) if folder is not None else None
+            folder = self._tree.folder(root.folder or os.path.dirname(root.path) or os.curdir)
+            holder = folder if root.folder else _kustomization_of(folder, root) if folder is not None else None
             if holder is not None:
                 self._take(holder, contents_of(self._tree, holder), FolderChanges())
             elif folder is not None:
@@ -187,13 +189,14 @@ class _ClusterWalk:
         self._follow(root)
 
     def _take(self, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
+        contents.drop(self._sources.ignored)
         self.draft.add_contents(folder, contents, changes)
         for declaration in self._changed(contents.declarations, folder.path, changes):
             self.seen.append(declaration)
             if is_flux(declaration):
                 self._follow(declaration)
             elif is_release(declaration):
-                add_release(self._tree, declaration, self._find, self.draft)
+                add_release(self._tree, self._sources, declaration, self._find, self.draft)
 
     def _changed(self, found: Iterable[Declaration], folder: str, changes: FolderChanges) -> list[Declaration]:
         """Return the declarations of a folder as Flux changes them."""
@@ -206,15 +209,20 @@ class _ClusterWalk:
         return [each.with_data(mapping(fill(each.data))) for each in declarations]
 
     def _follow(self, kustomization: Declaration) -> None:
-        key = (*_key(kustomization), kustomization.namespace, kustomization.name)
+        key = (*kustomization.key, kustomization.namespace, kustomization.name)
         if key in self._followed or len(self._followed) > _MOST_FOLLOWED:
             return
         self._followed.add(key)
+        for why in doubts_about(kustomization):
+            self.draft.leave_out(kustomization.title, kustomization.where, why)
         kustomization = _synchronised(kustomization)
         found = self._sources.flux_folder(kustomization, self._find)
         if not isinstance(found, Folder):
             self.draft.leave_out(kustomization.title, kustomization.where, found[1], NOT_HERE)
             return
+        reference, path = mapping(kustomization.spec.get("sourceRef")), text_of(kustomization.spec.get("path"))
+        if (doubt := self._sources.doubt_of_flux(kustomization, reference, path or ".", self._find)) is not None:
+            self.draft.leave_out(kustomization.title, kustomization.where, doubt)
         changes = FolderChanges(
             text_of(kustomization.spec.get("targetNamespace")) or None,
             overlay_of(kustomization.spec),
@@ -280,7 +288,7 @@ def variables_of(kustomization: Declaration, find: Find) -> FluxVariables:
     for entry in entries(build.get("substituteFrom")):
         reference = mapping(entry)
         source = find(text_of(reference.get("kind")), kustomization.namespace, text_of(reference.get("name")))
-        if source is None:
+        if source is None or source.unsure:
             is_complete = False
             continue
         for name, value in data_of(source).items():
@@ -309,7 +317,7 @@ def finder(tree: Tree, near: Iterable[Declaration] = (), elsewhere: Collection[t
         for index in indices:
             several = index.get((kind, name), [])
             if kind in _DATA and index is not indices[0]:
-                several = [each for each in several if _key(each) not in elsewhere]
+                several = [each for each in several if each.place not in elsewhere]
             same = [each for each in several if each.namespace == namespace]
             chosen = same or [each for each in several if not each.namespace or not namespace]
             if not chosen and (kind not in _DATA or index is indices[0]):

@@ -1,8 +1,8 @@
 """Renders Helm charts: the templates of a release become manifests.
 
-Tests and other hooks are no part of a release, and a library chart has nothing to install. Dependencies are not
-fetched: one that is neither in `charts/` nor a chart of the repository is taken out of a copy of the chart and named,
-unless the values turn it off.
+Tests, and jobs of hooks, are no part of a release. Other objects of hooks stay in the cluster. A library chart has
+nothing to install. Dependencies are not fetched: one that is neither in `charts/` nor a chart of the repository is
+taken out of a copy of the chart and named, unless the values turn it off.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from itertools import pairwise
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
-from eastgate.reading.manifests.custom import is_extension
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.manifests.yaml.parser import chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
+from eastgate.reading.repository.asking import asked_apis, asking_templates
 from eastgate.reading.repository.closure import BuildFiles, TooMuchError
+from eastgate.reading.repository.declarations import mapping, parsed, text_of
 from eastgate.reading.repository.dependencies import Dependencies, mapping_of
 from eastgate.reading.repository.model import ChartRender, RepositoryOptions
 from eastgate.reading.repository.origins import BuiltDocument, BuiltText
@@ -77,12 +78,14 @@ CHART = "Chart.yaml"
 NO_HELM = "there is no helm program; give one with --helm PATH"
 
 _SOURCE = regex(r"(?m)^# Source: (.+)$")
-_ASKS = regex(rb'APIVersions\.Has\s+\(?\s*"([\w./-]+)"')
 _MOST_ASKED = 50
+_HOOK = "helm.sh/hook"
+_LASTING = {"pre-install", "post-install", "pre-upgrade", "post-upgrade", "crd-install"}
+"""Events of hooks whose objects stay, as long as no later release makes them anew."""
 _TEMPLATES = "templates"
 _TEST_HOOK = regex(rb"""helm\.sh/hook["']?:\s*["']?test""")
 _VALUES = ".eastgate-values"
-_FLAGS = ("--skip-tests", "--no-hooks", "--include-crds")
+_FLAGS = ("--skip-tests", "--include-crds")
 _FOLDERS = {
     name: name.lower()
     for name in (
@@ -178,7 +181,15 @@ class Release:
         if output.problem is not None:
             self.leave_out(f"`helm template {printable(self._part.folder)}` {output.problem}")
             return None
-        return list(_split(output.content.decode("utf-8", "replace")))
+        for template in asking_templates(self._templates):
+            name = self._name_of(template.path)
+            why = f"`{template.asks}` depends on what is in the cluster"
+            self._built.leave_out(f"policies of `{printable(name)}`", name, why)
+        return [each for each in _split(output.content.decode("utf-8", "replace")) if not _is_gone(each.text)]
+
+    def _name_of(self, path: str) -> str:
+        file = self._closure.at(path)
+        return file.name if file is not None else path
 
     def written(self, source: str) -> tuple[str, WrittenFile | None]:
         """Return the name of a template as users know it, and its file if it is one."""
@@ -239,18 +250,14 @@ class Release:
         words = [self._part.release, in_copy(self._root, closure), f"--namespace={namespace}", *_FLAGS]
         for path in values:
             words += ["--values", in_copy(path, closure)]
-        words += [f"--api-versions={version}" for version in self._asked()]
+        words += [f"--api-versions={version}" for version in asked_apis(self._templates)[:_MOST_ASKED]]
         return self._workshop.output(closure, [helm, "template"], words, _FOLDERS)
 
-    def _asked(self) -> list[str]:
-        """Return the APIs of extensions that templates ask for.
-
-        They count as installed: otherwise a policy that is only rendered for them would be missing without a word.
-        """
+    @property
+    def _templates(self) -> dict[str, bytes]:
+        """Return the contents of templates, by their paths in the copy."""
         files = self._closure.all_files().items()
-        texts = (file.content for path, file in files if path.endswith((".yaml", ".yml", ".tpl")))
-        found = {match.decode() for text in texts for match in _ASKS.findall(text)}
-        return sorted(version for version in found if is_extension(version.partition("/")[0]))[:_MOST_ASKED]
+        return {path: file.content for path, file in files if path.endswith((".yaml", ".yml", ".tpl"))}
 
     def _definitions(self) -> Iterator[_Rendered]:
         """Yield what is in `crds/`, which are plain manifests."""
@@ -258,6 +265,17 @@ class Release:
             inner = os.path.relpath(path, self._root)
             if inner.startswith(f"crds{os.sep}") and inner.endswith((".yaml", ".yml")):
                 yield _Rendered(f"---\n{file.content.decode('utf-8', 'replace').rstrip()}\n", f"chart/{inner}")
+
+
+def _is_gone(text: str) -> bool:
+    """Return whether a document is a hook of which nothing stays: a job, or what Helm deletes or does not install."""
+    value = next((mapping(value) for value in parsed("", text)), {}) if _HOOK in text else {}
+    annotations = mapping(mapping(value.get("metadata")).get("annotations"))
+    events = {event.strip() for event in text_of(annotations.get(_HOOK)).split(",")}
+    if not annotations.get(_HOOK):
+        return False
+    is_deleted = "hook-succeeded" in text_of(annotations.get(f"{_HOOK}-delete-policy"))
+    return is_deleted or events.isdisjoint(_LASTING) or value.get("kind") in ("Job", "Pod")
 
 
 def _is_beside(path: str, content: bytes) -> bool:

@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from eastgate.basics.records import dataclass
 
+_LOCAL = "config.kubernetes.io/local-config"
+_OF_FLUX = "kustomize.toolkit.fluxcd.io/"
+_OF_ARGO = "argocd.argoproj.io/"
+_NEVER = {"PostDelete", "PreDelete", "Skip", "SyncFail"}  # hooks of Argo CD that a good sync does not apply
+
 if TYPE_CHECKING:
     from eastgate.reading.manifests.document import Document
     from eastgate.reading.manifests.node import Plain  # which reads environments itself
@@ -150,6 +155,22 @@ class Environment:
     """The folders of all charts of the repository, which others may depend on."""
     shared: SharedBuilds | None = field(default=None, repr=False)
     """The builds of this one and others that are read with it; None if it is read alone."""
+
+    def applies(self, metadata: Mapping[str, Plain]) -> bool:
+        """Return whether its tool applies an object with this metadata, and leaves it in the cluster."""
+        labels, annotations = (
+            value if isinstance(value := metadata.get(key), dict) else {} for key in ("labels", "annotations")
+        )
+        if self.kind is EntryKind.FLUX:
+            is_local = str(annotations.get(_LOCAL, "false")).lower() != "false"
+            is_ignored = str(annotations.get(f"{_OF_FLUX}ssa")).lower() == "ignore"
+            disabled = (place.get(f"{_OF_FLUX}reconcile") == "disabled" for place in (labels, annotations))
+            return not (is_local or is_ignored or any(disabled))
+        hook = annotations.get(f"{_OF_ARGO}hook") if self.kind is EntryKind.ARGO else None
+        if not isinstance(hook, str):
+            return True
+        is_deleted = "HookSucceeded" in str(annotations.get(f"{_OF_ARGO}hook-delete-policy"))
+        return not is_deleted and not {event.strip() for event in hook.split(",")} <= _NEVER
 
     def __fspath__(self) -> str:
         return self.root

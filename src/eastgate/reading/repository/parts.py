@@ -53,6 +53,8 @@ class Draft:
 
     parts: list[Part] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
+    deploys: bool = False
+    """Whether there is anything but declarations, or may be."""
     files: set[str] = field(default_factory=set)
     """The real paths of the files that are read or built, and are no environments of their own."""
     excluded: set[str] = field(default_factory=set)
@@ -78,6 +80,7 @@ class Draft:
         """Add what a tool takes from a folder, as it is changed on the way."""
         self.files |= contents.files
         self.excluded |= contents.excluded
+        self.deploys |= contents.deploys
         self.folders |= contents.folders | {folder.real}
         for path in dict.fromkeys(contents.unread):
             what = f"the patches of `{path}`"
@@ -106,6 +109,7 @@ class Draft:
     def add_chart(self, folder: Folder, render: ChartRender) -> None:
         """Add a chart to render."""
         self.folders.add(folder.real)
+        self.deploys = True
         self.add(render)
 
 

@@ -28,18 +28,27 @@ class Patch:
 
     @property
     def is_lost(self) -> bool:
-        """Return whether the patch cannot be read."""
-        return self.value is None or (isinstance(self.value, list) and self.target is None)
+        """Return whether the patch cannot be read, or has operations that are not followed."""
+        if not isinstance(self.value, list):
+            return self.value is None
+        return self.target is None or any(mapping(each).get("op") not in (*_OPERATIONS, "test") for each in self.value)
 
     def aims_at(self, declaration: Declaration) -> bool:
         """Return whether an object is to be patched."""
         if self.target is None:
             own = mapping(self.value)
-            return (text_of(own.get("kind")), text_of(mapping(own.get("metadata")).get("name"))) == (
-                declaration.kind,
-                declaration.name,
-            )
-        wanted = (("kind", declaration.kind), ("name", declaration.name), ("group", declaration.group))
+            names = mapping(own.get("metadata"))
+            group, _, _ = text_of(own.get("apiVersion")).rpartition("/")
+            wanted_here = (group, text_of(own.get("kind")), text_of(names.get("name")), text_of(names.get("namespace")))
+            has = (declaration.group, declaration.kind, declaration.name, declaration.namespace)
+            return wanted_here[:3] == has[:3] and (wanted_here[3] or "default") == (has[3] or "default")
+        wanted = (
+            ("kind", declaration.kind),
+            ("name", declaration.name),
+            ("group", declaration.group),
+            ("version", text_of(declaration.data.get("apiVersion")).rpartition("/")[2]),
+            ("namespace", declaration.namespace or "default"),
+        )
         metadata = mapping(declaration.data.get("metadata"))
         return (
             all(_fits(self.target.get(key), value) for key, value in wanted)

@@ -6,7 +6,7 @@ import base64
 import binascii
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from eastgate.reading.manifests.node import NoNumberError, Plain, resolve
 from eastgate.reading.repository.declarations import Declaration, entries, mapping, parsed, text_of, texts
@@ -15,6 +15,9 @@ from eastgate.reading.repository.parts import Draft, inside
 from eastgate.reading.repository.patching import merged
 from eastgate.reading.repository.tree import Tree
 
+if TYPE_CHECKING:
+    from eastgate.reading.repository.sources import RepositorySource
+
 GROUP: Final = "helm.toolkit.fluxcd.io"
 _LOCAL: Final = ("GitRepository", "Bucket", "ExternalArtifact")
 
@@ -22,14 +25,16 @@ Find = Callable[[str, str, str], Declaration | None]
 """Returns the declaration with a kind, a namespace and a name."""
 
 
-def add_release(tree: Tree, release: Declaration, find: Find, draft: Draft) -> None:
+def add_release(tree: Tree, sources: RepositorySource, release: Declaration, find: Find, draft: Draft) -> None:
     """Add the chart of a HelmRelease to an environment."""
     spec = release.spec
-    chart, sources = _chart_of(release, find)
+    for why in doubts_about(release):
+        draft.leave_out(release.title, release.where, why)
+    chart, named = _chart_of(release, find)
     source = mapping(chart.get("sourceRef"))
     path = text_of(chart.get("chart"))
     if text_of(source.get("kind")) not in _LOCAL:
-        draft.leave_out(*_remote(release, chart, sources), CHARTS_NOT_FETCHED)
+        draft.leave_out(*_remote(release, chart, named), CHARTS_NOT_FETCHED)
         return
     folder = inside(tree, path)
     found = tree.folder(folder) if folder is not None else None
@@ -38,6 +43,8 @@ def add_release(tree: Tree, release: Declaration, find: Find, draft: Draft) -> N
         why = f"the chart `{path}` of the {name} is not in this repository, and {CHARTS_NOT_FETCHED}"
         draft.leave_out(release.title, release.where, why, CHARTS_NOT_FETCHED)
         return
+    if (doubt := sources.doubt_of_flux(release, source, path, find)) is not None:
+        draft.leave_out(release.title, release.where, doubt)
     namespace = text_of(spec.get("targetNamespace")) or release.namespace or None
     files = [inside(tree, each) for each in texts(chart.get("valuesFiles"))]
     for name, file in zip(texts(chart.get("valuesFiles")), files, strict=True):
@@ -55,6 +62,16 @@ def add_release(tree: Tree, release: Declaration, find: Find, draft: Draft) -> N
     )
     if entries(spec.get("postRenderers")):
         draft.leave_out(f"postRenderers of {release.title}", release.where, "they are not applied to the chart")
+
+
+def doubts_about(declaration: Declaration) -> Iterable[str]:
+    """Yield why what is deployed may be something else than what a declaration of Flux says, or somewhere else."""
+    if declaration.unsure:
+        yield declaration.unsure
+    if declaration.spec.get("suspend") is True:
+        yield "it is suspended: what it deployed before may be something else"
+    if declaration.spec.get("kubeConfig"):
+        yield "it deploys to another cluster, which its kubeConfig names"
 
 
 def local_charts(tree: Tree, release: Declaration) -> Iterable[str]:
@@ -112,11 +129,9 @@ def _values(release: Declaration, find: Find, draft: Draft) -> Iterable[Mapping[
         kind, name = text_of(reference.get("kind")), text_of(reference.get("name"))
         source = find(kind, release.namespace, name)
         key = text_of(reference.get("valuesKey")) or "values.yaml"
-        data = data_of(source) if source is not None else {}
+        data = data_of(source) if source is not None and not source.unsure else {}
         text = data.get(key)
         if text is None:
-            if source is None and reference.get("optional") is True:
-                continue
             why = f"they are in the {kind} `{name}`, which is not readable in this repository"
             draft.leave_out(f"values of {release.title}", release.where, why)
             continue

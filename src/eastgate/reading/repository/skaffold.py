@@ -83,6 +83,17 @@ def _add(tree: Tree, folder: Folder, document: Mapping[str, Plain], draft: Draft
     kubectl = mapping(deploy.get("kubectl"))
     patterns = [*texts(manifests.get("rawYaml")), *texts(kubectl.get("manifests"))]
     draft.add_files(_matching(tree, folder, patterns))
+    remote = [pattern for pattern in patterns if "://" in pattern]
+    remote += [
+        text_of(mapping(mapping(entry).get(kind)).get("repo"))
+        for entry in entries(document.get("requires"))
+        for kind in ("git", "googleCloudStorage")
+    ]
+    for address in filter(None, remote):
+        draft.leave_out(f"`{address}`", folder.path, "it would have to be fetched")
+    for name in ("kpt", "transform"):
+        if manifests.get(name) or mapping(deploy.get(name)):
+            draft.leave_out(f"`{name}` of skaffold", folder.path, "it is not followed")
     folders = [
         path for section in (manifests, deploy) for path in texts(mapping(section.get("kustomize")).get("paths"))
     ]

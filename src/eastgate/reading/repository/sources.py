@@ -7,18 +7,23 @@ another protocol change all but the last part of an address.
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import takewhile
 
+from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.inputs import Exclusion
 from eastgate.reading.manifests.node import Plain
-from eastgate.reading.repository.declarations import Declaration, entries, mapping, text_of
+from eastgate.reading.repository.declarations import Declaration, entries, indexed, mapping, text_of
 from eastgate.reading.repository.parts import inside, leads_out
 from eastgate.reading.repository.releases import Find
 from eastgate.reading.repository.tree import Folder, Tree
 
 _URL = regex(r'(?m)^\s*url\s*=\s*"?([^"\s]+)')
 _MOST_CONFIG = 1 << 16
+_IGNORE_FILE = ".sourceignore"
 _OWN = "flux-system"  # the source that `flux bootstrap` makes of the repository that it writes to
 
 
@@ -39,6 +44,12 @@ class RepositorySource:
             pass  # a checkout without one, or a worktree
         return frozenset(map(_name, urls))
 
+    @cached_property
+    def ignored(self) -> Exclusion:
+        """Return the patterns of the files that Flux leaves out of what it fetches."""
+        text = self._tree.text(os.path.join(self._tree.base, _IGNORE_FILE)) or ""
+        return Exclusion().below(self._tree.base, text.splitlines(), _IGNORE_FILE, Reporter())
+
     def is_elsewhere(self, url: str, path: str) -> bool:
         """Return whether a path of a source means another repository.
 
@@ -46,6 +57,60 @@ class RepositorySource:
         and only the path `.`, which all repositories have, needs an address with the name of this one.
         """
         return _is_root(path) and bool(url) and _name(url) not in self._names
+
+    def doubt(self, url: str, path: str) -> str | None:
+        """Return why a folder of this repository may not be the one that a source of Argo CD means.
+
+        None if it most likely is: this repository is the one that most sources name whose folders are here, whatever
+        it is called here.
+        """
+        return self._doubt(url, path, self._of_argo)
+
+    def doubt_of_flux(
+        self, declaration: Declaration, reference: Mapping[str, Plain], path: str, find: Find
+    ) -> str | None:
+        """Return the same for a source of Flux that is a Git repository."""
+        name = text_of(reference.get("name"))
+        if text_of(reference.get("kind")) != "GitRepository" or name == _OWN:
+            return None
+        url = _url(find, text_of(reference.get("namespace")) or declaration.namespace, name)
+        return self._doubt(url, path, self._of_flux)
+
+    def _doubt(self, url: str, path: str, own: str | None) -> str | None:
+        name = _name(url)
+        if not url or name in self._names or name == own:
+            return None
+        return f"it names the repository `{name}`, which may be another one: `{path}` of this one is read"
+
+    @cached_property
+    def _of_flux(self) -> str | None:
+        """Return the name of the repository that most sources of Flux name; None if it is not only one."""
+        repositories = indexed(each for each in self._tree.declarations if each.kind == "GitRepository")
+        urls = {name: text_of(several[0].spec.get("url")) for (_, name), several in repositories.items()}
+        counts: Counter[str] = Counter()
+        for each in self._tree.declarations:
+            chart = mapping(mapping(each.spec.get("chart")).get("spec"))
+            for holder, path in ((each.spec, each.spec.get("path")), (chart, chart.get("chart"))):
+                reference = mapping(holder.get("sourceRef"))
+                if reference.get("kind") == "GitRepository" and self._has(path):
+                    name = text_of(reference.get("name"))
+                    counts[_name(urls.get(name) or name)] += 1
+        return _most(counts)
+
+    @cached_property
+    def _of_argo(self) -> str | None:
+        """Return the same for Argo CD."""
+        counts: Counter[str] = Counter()
+        for each in self._tree.declarations:
+            spec = mapping(mapping(each.spec.get("template")).get("spec")) or each.spec
+            for source in (spec.get("source"), *entries(spec.get("sources"))):
+                url, path = (text_of(mapping(source).get(key)) for key in ("repoURL", "path"))
+                if url and ("{{" in path or self._has(path)):
+                    counts[_name(url)] += 1
+        return _most(counts)
+
+    def _has(self, path: Plain | None) -> bool:
+        return isinstance(path, str) and not _is_root(path) and inside(self._tree, path) is not None
 
     def flux_folder(self, kustomization: Declaration, find: Find) -> Folder | tuple[str, str]:
         """Return the folder of a Flux Kustomization, or the path and why it is not read."""
@@ -62,8 +127,7 @@ class RepositorySource:
             paths = _artifact_paths(name, path, self._generators, kustomization)
             paths += [path] if not _is_root(path) else []
         else:
-            source = find(kind, namespace, name)
-            url = text_of(source.spec.get("url")) if source is not None else ""
+            url = _url(find, namespace, name, kind)
             if name != _OWN and self.is_elsewhere(url, path):
                 return path, f"it is in another repository, the {kind} `{name}`"
         places = [place for each in paths if (place := inside(self._tree, each, near=near)) is not None]
@@ -75,6 +139,16 @@ class RepositorySource:
     @cached_property
     def _generators(self) -> list[Declaration]:
         return [each for each in self._tree.declarations if each.kind == "ArtifactGenerator"]
+
+
+def _most(counts: Counter[str]) -> str | None:
+    most = [name for name, count in counts.items() if count == max(counts.values())]
+    return most[0] if len(most) == 1 else None
+
+
+def _url(find: Find, namespace: str, name: str, kind: str = "GitRepository") -> str:
+    source = find(kind, namespace, name)
+    return text_of(source.spec.get("url")) if source is not None else ""
 
 
 def _is_root(path: str) -> bool:

@@ -20,7 +20,7 @@ from eastgate.basics.records import brief, dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.files import SUFFIXES, Bounds, is_readable, report_unreadable, report_way_out
 from eastgate.reading.manifests.inputs import IGNORE_FILE, Exclusion
-from eastgate.reading.manifests.kustomizations import FILES, Kustomization, is_kustomization, kustomization_of
+from eastgate.reading.manifests.kustomizations import FILES, Kustomization, is_kustomization, kustomization_of, roots
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.roots import read_nodes_text
 from eastgate.reading.repository.declarations import (
@@ -150,6 +150,13 @@ class Tree:
         """Return the content of a file that another one names; nothing if it cannot or must not be read."""
         text = self.text(path)
         return [] if text is None else parsed(path, text)
+
+    @cached_property
+    def tops(self) -> list[Folder]:
+        """Return the folders of the kustomizations that no other one takes in."""
+        folders = {id(folder.kustomization): folder for folder in self.root.walk() if folder.kustomization is not None}
+        found = roots(folder.kustomization for folder in folders.values() if folder.kustomization is not None)
+        return [folders[id(top)] for top in found]
 
     @cached_property
     def declarations(self) -> list[Declaration]:
