@@ -6,6 +6,7 @@ import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Final
 
 
 @contextmanager
@@ -18,6 +19,15 @@ def no_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+_MOST_UNCOLLECTED: Final = 200_000  # objects that were made, less those that were given back
+
+
+def collect_if_needed() -> None:
+    """Collect garbage if there may be much of it. For work in pieces while collection is suspended."""
+    if gc.get_count()[0] > _MOST_UNCOLLECTED:
+        gc.collect()
 
 
 def give_memory_back() -> None:

@@ -12,6 +12,7 @@ import click
 
 from eastgate.authority.environments import deployments, several_environments
 from eastgate.authority.reading import ManifestError
+from eastgate.basics.collection import collect_if_needed, no_collection
 from eastgate.basics.diagnostics import Diagnostic, Reporter, Severity, render_all
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
@@ -154,7 +155,7 @@ def record_all(tasks: Sequence[Task]) -> dict[str, EnvironmentAnswer]:
     """Return the answer of each task by the name of its environment."""
     answers: dict[str, EnvironmentAnswer] = {}
     misused: list[click.UsageError] = []
-    with progress("answering for each environment") as on_answer:
+    with no_collection(), progress("answering for each environment") as on_answer:
         for done, task in enumerate(tasks, 1):
             with recorded() as answer:
                 try:
@@ -163,6 +164,7 @@ def record_all(tasks: Sequence[Task]) -> dict[str, EnvironmentAnswer]:
                     misused.append(error)
                     answer.is_absent, answer.status = True, UNDECIDED
             answers[task.name] = answer
+            collect_if_needed()
             if on_answer is not None:
                 on_answer(done, len(tasks))
     if misused and len(misused) == len(tasks):

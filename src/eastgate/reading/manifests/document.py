@@ -60,6 +60,10 @@ class Stretch:
         key = self.text, self.start, self.end
         return _WITH_PARTS.get(key, lambda: (self._root(), self.end - self.start)).nearest(*self.path)
 
+    def keep(self, root: Node) -> None:
+        """Keep the value, read with positions, for those who ask for parts of it soon."""
+        _WITH_PARTS.get((self.text, self.start, self.end), lambda: (root, self.end - self.start))
+
     def _root(self) -> Node:
         silent = Reporter()
         if self.is_json:

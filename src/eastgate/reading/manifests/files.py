@@ -42,13 +42,37 @@ class Bounds:
 
     def hold(self, path: _Path) -> bool:
         """Return whether a path leads to somewhere inside."""
+        return self.folders is None or self.hold_real(_real(path))
+
+    def hold_real(self, real: str) -> bool:
+        """Return whether a path without links is inside."""
         if self.folders is None:
             return True
-        real = _real(path)
         return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.folders)
 
 
 ANYWHERE = Bounds(None)
+
+
+class RealPaths:
+    """What `os.path.realpath` returns, for many paths at one time: each folder on the way is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def of(self, path: str) -> str:
+        """Return a path without links."""
+        known = self._known.get(path)
+        if known is None:
+            known = self._known[path] = self._find(path)
+        return known
+
+    def _find(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        if not folder or name in ("", os.curdir, os.pardir):
+            return _real(path)
+        whole = os.path.join(self.of(folder), name)
+        return _real(whole) if os.path.islink(whole) else whole
 
 
 def _real(path: _Path) -> str:

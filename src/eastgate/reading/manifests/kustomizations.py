@@ -13,6 +13,7 @@ from dataclasses import field
 from eastgate.basics.diagnostics import Diagnostic, Reporter
 from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.files import RealPaths
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.roots import read_nodes
 from eastgate.reading.manifests.torn import template_text
@@ -130,35 +131,33 @@ def words_of(value: Plain) -> Iterator[str]:
 
 def roots(kustomizations: Iterable[Kustomization]) -> list[Kustomization]:
     """Return those that no other one takes in: what people build. Of a circle it is one, which cannot be rendered."""
-    by_path = {os.path.realpath(kustomization.folder): kustomization for kustomization in kustomizations}
-    taken = {path for path_of, kustomization in by_path.items() for path in _paths(kustomization) if path != path_of}
+    real = RealPaths()
+    by_path = {real.of(kustomization.folder): kustomization for kustomization in kustomizations}
+    taken = {p for path_of, kustomization in by_path.items() for p in _paths(kustomization, real) if p != path_of}
     tops = [
         kustomization
         for path_of, kustomization in by_path.items()
         if not kustomization.is_component and path_of not in taken
     ]
-    reached = set(_built(tops, by_path))
+    reached = set(_built(tops, by_path, real))
     for kustomization in by_path.values():
         if kustomization not in reached and not kustomization.is_component:
             tops.append(kustomization)
-            reached.update(_built([kustomization], by_path))
+            reached.update(_built([kustomization], by_path, real))
     return tops
 
 
-def _built(tops: Iterable[Kustomization], by_path: Mapping[str, Kustomization]) -> list[Kustomization]:
+def _built(tops: Iterable[Kustomization], by_path: Mapping[str, Kustomization], real: RealPaths) -> list[Kustomization]:
     """Return what is built with some kustomizations: themselves, and those among others that they take in."""
     waiting, taken = list(tops), dict[str, Kustomization]()
     while waiting:
         top = waiting.pop()
-        if (folder := os.path.realpath(top.folder)) not in taken:
+        if (folder := real.of(top.folder)) not in taken:
             taken[folder] = top
-            waiting += [by_path[path] for path in _paths(top) if path in by_path]
+            waiting += [by_path[path] for path in _paths(top, real) if path in by_path]
     return list(taken.values())
 
 
-def _paths(kustomization: Kustomization) -> Iterator[str]:
-    return (
-        os.path.realpath(os.path.join(kustomization.folder, entry))
-        for entry in kustomization.parts
-        if "\0" not in entry
-    )
+def _paths(kustomization: Kustomization, real: RealPaths) -> Iterator[str]:
+    named = (os.path.join(kustomization.folder, entry) for entry in kustomization.parts if "\0" not in entry)
+    return map(real.of, named)

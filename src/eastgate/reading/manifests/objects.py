@@ -230,6 +230,8 @@ class Collector:
             reporter.report(TOO_DEEP, message, items.span, help="write the objects into one list")
         else:
             inherited = _inherited(kind, shallow(node).get("apiVersion"))
+            if isinstance(origin, Stretch) and not origin.path:
+                origin.keep(node)
             for index, item in enumerate(items):
                 inner = item if isinstance(origin, Node) else origin.at("items", index)
                 self.add_node(item, inner, inherited, depth=depth + 1)

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from eastgate.basics.records import dataclass
-from eastgate.reading.manifests.files import Bounds
+from eastgate.reading.manifests.files import Bounds, RealPaths
 from eastgate.reading.repository.written import WrittenFile
 
 _MOST_FILES = 20_000
 _MOST_BYTES = 256 * 1024 * 1024
-_MOST_LINKS = 40
 _SKIPPED = (".git", "node_modules")
 
 
@@ -52,32 +51,36 @@ class Paths:
 
     def __init__(self, bounds: tuple[Bounds, ...]) -> None:
         self._bounds = bounds
+        self._real = RealPaths()
         self._held: dict[str, bool] = {}
-        self._resolved: dict[str, tuple[str | None, dict[str, str]]] = {}
+        self._followed: dict[str, tuple[str, dict[str, str]]] = {}
 
     def holds(self, path: str) -> bool:
         """Return whether a path leads to where reading is allowed."""
         if path not in self._held:
-            self._held[path] = any(bounds.hold(path) for bounds in self._bounds)
+            real = self._real.of(path)
+            self._held[path] = any(bounds.hold_real(real) for bounds in self._bounds)
         return self._held[path]
+
+    def real(self, path: str) -> str:
+        """Return a path without links."""
+        return self._real.of(path)
 
     def resolve(self, path: str) -> tuple[str | None, dict[str, str]]:
         """Return the real path of something, None if it is out of bounds, and the links on the way to it."""
-        if path not in self._resolved:
-            self._resolved[path] = self._follow(path) if self.holds(path) else (None, {})
-        return self._resolved[path]
+        return self._follow(os.path.abspath(path)) if self.holds(path) else (None, {})
 
     def _follow(self, path: str) -> tuple[str, dict[str, str]]:
-        links: dict[str, str] = {}
-        current, rest, count = os.sep, [step for step in reversed(os.path.abspath(path).split(os.sep)) if step], 0
-        while rest:
-            current = os.path.join(current, rest.pop())
-            if os.path.islink(current) and (count := count + 1) <= _MOST_LINKS:
-                target = os.path.realpath(current)
-                if self.holds(target):
-                    links[current] = target
+        if path not in self._followed:
+            folder, name = os.path.split(path)
+            current, links = (path, {}) if folder == path else self._follow(folder)
+            current = os.path.join(current, name)
+            if os.path.islink(current):
+                target = self.real(current)
+                links = {**links, current: target} if self.holds(target) else links
                 current = target
-        return current, links
+            self._followed[path] = current, links
+        return self._followed[path]
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from typing import Final
 
 from eastgate.basics.records import brief, dataclass
 from eastgate.basics.regexes import regex
+from eastgate.reading.manifests.heads import type_of
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.roots import read_nodes_text
 from eastgate.reading.manifests.yaml.parser import chunks
@@ -202,10 +203,18 @@ def declaring(path: str, text: str) -> Iterator[tuple[int, str]]:
     line, last = 1, 0
     for start, end in chunks(text):
         chunk = text[start:end]
-        if not _KINDS.isdisjoint(_HEAD.findall(chunk)):
+        if _may_declare(chunk):
             line += text.count("\n", last, start)
             last = start
             yield line + _first_line(chunk), chunk
+
+
+def _may_declare(chunk: str) -> bool:
+    """Return whether a document may declare something. The definition of a kind has its name in it, and does not."""
+    type_ = type_of(chunk)
+    if type_ is not None and (type_[1] in _KINDS or _DEPLOYS.search(chunk) is None):
+        return type_[1] in _KINDS
+    return not _KINDS.isdisjoint(_HEAD.findall(chunk))
 
 
 def _first_line(chunk: str) -> int:

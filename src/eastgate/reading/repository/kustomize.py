@@ -211,9 +211,9 @@ class KustomizationBuild:
         found: list[tuple[str, WrittenFile]] = []
         for name in FILES:
             path = os.path.join(real, name)
-            file = self.closure.add_file(path, os.path.normpath(os.path.join(shown, name)))
-            if file is not None:
-                found.append((os.path.realpath(path), file))
+            if os.path.lexists(path):
+                file = self.closure.add_file(path, os.path.normpath(os.path.join(shown, name)))
+                found += [(self.closure.paths.real(path), file)] if file is not None else []
         if len(found) != 1 or len(found[0][1].values) != 1:
             return None
         value = deepcopy(found[0][1].values[0])
@@ -285,7 +285,7 @@ class KustomizationBuild:
                 shown = os.path.normpath(os.path.join(folder.shown, entry))
                 if os.path.isdir(path):
                     waiting.append((shown, path))
-                    folder.inner.append(os.path.realpath(path))
+                    folder.inner.append(self.closure.paths.real(path))
                 elif os.path.isfile(path) and (file := self.closure.add_file(path, shown)) is not None:
                     self.taken.append(TakenFile(file, name, folder.path))
             folder.value[name] = kept

@@ -83,12 +83,6 @@ class PlainFolder:
     objects: dict[_Object, _ObjectText] | None = None
     """What the files write about each object; read when folders are compared."""
 
-    def clashes(self, other: PlainFolder, alike: Alike) -> bool:
-        """Return whether both define some object, and differently."""
-        mine, its = self.defined(), other.defined()
-        small, large = (mine, its) if len(mine) < len(its) else (its, mine)
-        return any(identity in large and large[identity].clashes(one, alike) for identity, one in small.items())
-
     def defined(self) -> dict[_Object, _ObjectText]:
         """Return what is written about each object."""
         if self.objects is None:
@@ -102,9 +96,7 @@ def plain_folders(tree: Tree, used_files: Collection[str], alike: Alike = same_t
     deploying = [group for group in groups if any(map(_deploys, group.files))]
     if len(groups) <= 1 or not deploying:
         return deploying
-    rivals = [
-        group for group in deploying if any(group.clashes(other, alike) for other in deploying if other is not group)
-    ]
+    rivals = _rivals(deploying, alike)
     others = [group for group in groups if group not in rivals]
     if len(rivals) > _MOST_PLACES:
         place = _common(rivals)
@@ -138,6 +130,20 @@ def _any_clash(groups: list[PlainFolder], alike: Alike) -> bool:
             if seen.setdefault(identity, written).clashes(written, alike):
                 return True
     return False
+
+
+def _rivals(groups: list[PlainFolder], alike: Alike) -> list[PlainFolder]:
+    """Return the groups that define some object in another way than one of the others does."""
+    copies: dict[_Object, list[tuple[PlainFolder, _ObjectText]]] = {}
+    for group in groups:
+        for identity, written in group.defined().items():
+            copies.setdefault(identity, []).append((group, written))
+    found: set[int] = set()
+    for several in copies.values():
+        for group, written in several:
+            if id(group) not in found and any(written.clashes(other, alike) for _, other in several):
+                found.add(id(group))
+    return [group for group in groups if id(group) in found]
 
 
 def _joined(folder: str, groups: list[PlainFolder]) -> PlainFolder:
