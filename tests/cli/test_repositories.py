@@ -22,8 +22,8 @@ COMMANDS = {
     "check": ["check", ".", "--from", "anonymous", "--to", "host:example.com", "--port", "443"],
     "diff": ["diff", ".", "."],
 }
-UNREADABLE = {"malformed", "flux-hostile"}
-"""The layouts of which nothing, or hardly anything, can be read."""
+UNREADABLE = {"malformed", "flux-hostile", "charts-siblings"}
+"""The layouts of which nothing, or hardly anything, can be read; where there is no helm, a folder of charts."""
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -74,9 +74,9 @@ def metadata_in(chunk: str) -> dict[str, str]:
     return {key: value for key, (_, value) in fields.items()}
 
 
-def has_types(chunk: str) -> bool:
-    """Return whether a document has an `apiVersion` or a `kind` that can be seen."""
-    return _HEADS.search(chunk) is not None
+def has_kind(chunk: str) -> bool:
+    """Return whether a document has a `kind` that can be seen. Without one it may be of any."""
+    return any(kind for _, kind in types_in(chunk))
 
 
 def hides_types(chunk: str) -> bool:

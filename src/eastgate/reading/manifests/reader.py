@@ -24,7 +24,7 @@ from eastgate.reading.manifests.codes import (
 )
 from eastgate.reading.manifests.document import Document, ReadResult, Stretch
 from eastgate.reading.manifests.files import STDIN, STDIN_NAME, Bounds, load
-from eastgate.reading.manifests.heads import has_types, hides_types, hint, may_be_manifest, type_of, types_in
+from eastgate.reading.manifests.heads import has_kind, hides_types, hint, may_be_manifest, type_of, types_in
 from eastgate.reading.manifests.inputs import Input, Inputs
 from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.objects import Collector, Differ, Matters, Positioned, always_differ, everything
@@ -292,7 +292,7 @@ def _add_nodes(
 def _may_matter(source: str, collector: Collector) -> bool:
     """Return whether an unreadable text may be a manifest of a kind that is used, or hides what it is."""
     is_of_kinds = hides_kind(source) or any(collector.takes(*type_) for type_ in types_in(source))
-    return may_be_manifest(source) and (is_of_kinds or not has_types(source))
+    return may_be_manifest(source) and (is_of_kinds or not has_kind(source))
 
 
 def _is_of_head(finding: Diagnostic) -> bool:
