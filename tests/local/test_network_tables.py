@@ -20,8 +20,8 @@ from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.decisions import Node, ProxyVerdict
 from eastgate.ir import Request
 from eastgate.ir.attributes import ADDRESS, METHOD
-from eastgate.ir.symbolic.trees import decide
 from eastgate.settings import Settings
+from tests.ir.symbolic.drawing import decide
 from tests.local.network_manifests import CLOSED, DB, FEW, FROM_A, NAMESPACES, PODS, SETS, network_policy, pod, read
 
 STRANGERS = ("spiffe://other.org/ns/shop/sa/a", "spiffe://cluster.local/foo", "anonymous")

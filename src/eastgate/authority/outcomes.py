@@ -6,7 +6,7 @@ Every example was asked, and is what `check` answers.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from ipaddress import IPv4Address, ip_address
 from itertools import count, islice, product
@@ -53,8 +53,6 @@ _MOST_RULES = 30  # of a layer
 _MOST_TRIES = 200
 _MOST_OTHERS = 100
 _TEST_NETWORK = int(IPv4Address("192.0.2.1"))
-
-_Values = Mapping[Attribute, Value]
 
 
 @dataclass(frozen=True, slots=True)

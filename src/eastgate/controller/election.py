@@ -77,6 +77,9 @@ class ElectionTimes:
         return cls(seconds, seconds * 2 / 3, seconds * 2 / 15)
 
 
+_LEASE = "eastgate"
+
+
 class Election:
     """Takes part in an election. `identity` tells replicas apart."""
 
@@ -86,14 +89,12 @@ class Election:
         namespace: str,
         identity: str,
         *,
-        name: str = "eastgate",
         times: ElectionTimes | None = None,
         on_trouble: Callable[[str, Exception], None] = lambda _what, _error: None,
         on_recovery: Callable[[str], None] = lambda _what: None,
     ) -> None:
         self._connection = connection
         self._namespace = namespace
-        self._name = name
         self.identity = identity
         self._times = times or ElectionTimes()
         self._on_trouble = on_trouble
@@ -168,14 +169,14 @@ class Election:
 
     async def _get(self) -> JsonObject:
         try:
-            return await self._connection.get(LEASES, self._name, self._namespace)
+            return await self._connection.get(LEASES, _LEASE, self._namespace)
         except ApiError as error:
             if not error.is_missing:
                 raise
         empty = {
             "apiVersion": LEASES.api_version,
             "kind": LEASES.kind,
-            "metadata": {"name": self._name, "namespace": self._namespace},
+            "metadata": {"name": _LEASE, "namespace": self._namespace},
         }
         return await self._connection.create(LEASES, empty)
 
@@ -206,7 +207,7 @@ class Election:
             return
         with contextlib.suppress(ApiError, UnreachableError, TimeoutError):
             async with asyncio.timeout(self._times.retry):
-                lease = await self._connection.get(LEASES, self._name, self._namespace)
+                lease = await self._connection.get(LEASES, _LEASE, self._namespace)
                 spec = lease.get("spec") or {}
                 if spec.get("holderIdentity") == self.identity:
                     free = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1}

@@ -44,9 +44,9 @@ def explain(
     return "\n".join(_Explanation(decision, color, verbose).lines(unread, depends=depends, allowed_with=allowed_with))
 
 
-def explain_rule(decision: Decision, *, color: bool = False) -> Iterator[str]:
+def explain_rule(decision: Decision) -> Iterator[str]:
     """Yield the rule that decided with a caret under its YAML; where none did, the closest ones."""
-    explanation = _Explanation(decision, color)
+    explanation = _Explanation(decision, color=False)
     if decision.outcome.rule is not None:
         yield from explanation.deciding_rule(decision.outcome.rule)
         return

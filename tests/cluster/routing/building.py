@@ -20,7 +20,7 @@ from eastgate.cluster import (
     World,
     WorldObject,
 )
-from eastgate.cluster.routing import possible_routes
+from eastgate.cluster.routing import Routed, RoutingTable
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import HOST, METHOD, PATH, PORT, SNI, Attribute, header, query
 
@@ -94,6 +94,19 @@ def request(
     values |= {header(name): value for name, value in (headers or {}).items()}
     values |= {query(name): value for name, value in (queries or {}).items()}
     return Request(values)
+
+
+def possible(table: RoutingTable, asked: Request) -> tuple[Routed | None, ...]:
+    """Every rule that may be chosen for a request, in order; last None, where it may be that none is."""
+    once: dict[tuple[str, int] | None, Routed | None] = {}
+    for routed in table.possible_by_listener(asked):
+        once.setdefault(None if routed is None else (routed.route.key, routed.rule), routed)
+    return tuple(once.values())
+
+
+def possible_routes(world: World, gateway: Gateway, asked: Request) -> tuple[Routed | None, ...]:
+    """The same, for a gateway of a world."""
+    return possible(RoutingTable.of(world, gateway), asked)
 
 
 def told(objects: Iterable[WorldObject], asked: Request, gateway: Gateway = GATEWAY) -> list[str]:

@@ -23,10 +23,10 @@ from eastgate.cluster import (
     ValueMatch,
     World,
 )
-from eastgate.cluster.routing import possible_routes
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import HOST, METHOD, PATH, PORT, SNI, Attribute, header, query
 from tests.cluster.routing import naive
+from tests.cluster.routing.building import possible_routes
 
 # Few names, so that they meet; and for each attribute a value of every kind that they can tell apart.
 HOSTNAMES = ["a.b.c", "b.c", "*.b.c", "*.c", "x.y"]

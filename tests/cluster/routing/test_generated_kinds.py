@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate.cluster import Gateway, GrpcMatch, GrpcRule, Listener, ParentRef, Route, RouteRule, StreamRule, World
-from eastgate.cluster.routing import possible_routes
 from eastgate.ir import Request
 from eastgate.ir.attributes import HOST, METHOD, PATH, PORT, SNI
 from tests.cluster.routing import naive
+from tests.cluster.routing.building import possible_routes
 from tests.cluster.routing.test_generated import HOSTNAMES, HOSTS
 
 KINDS = {"HTTP": ("HTTPRoute", "GRPCRoute"), "HTTPS": ("HTTPRoute", "GRPCRoute"), "TLS": ("TLSRoute",)}

@@ -16,9 +16,8 @@ from eastgate.cluster import (
     TlsMode,
     World,
 )
-from eastgate.cluster.routing import possible_routes
 from eastgate.cluster.routing.journey import through_gateway, through_route
-from tests.cluster.routing.building import gateway, https, request, route, told
+from tests.cluster.routing.building import gateway, https, possible_routes, request, route, told
 
 
 def passthrough(name: str, hostname: str | None = None, port: int = 443) -> Listener:

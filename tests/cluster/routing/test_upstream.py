@@ -18,8 +18,7 @@ from eastgate.cluster import (
     RouteBackend,
     World,
 )
-from eastgate.cluster.routing import possible_routes
-from tests.cluster.routing.building import GATEWAY, gateway, match, request, route, rule, told
+from tests.cluster.routing.building import GATEWAY, gateway, match, possible_routes, request, route, rule, told
 
 
 def at(section: str, name: str, *rules: str, hosts: tuple[str, ...] = ()) -> Route:

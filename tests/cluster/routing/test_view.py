@@ -12,7 +12,7 @@ from eastgate.engine.reference import holds
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import HOST, PORT, SNI, Attribute
 from tests.cluster.routing import test_generated as generated
-from tests.cluster.routing.building import gateway, https, request, route
+from tests.cluster.routing.building import gateway, https, possible, possible_routes, request, route
 from tests.cluster.routing.test_streams import passthrough, tls
 
 
@@ -40,7 +40,7 @@ def test_a_plain_request_comes_to_the_same_rule(
     host = known[HOST]
     assert host is None or isinstance(host, str)
     table = RoutingTable.of(world, of)
-    assert table.possible(asked) == (walked(table, asked, host, port, tls=False),)
+    assert possible(table, asked) == (walked(table, asked, host, port, tls=False),)
 
 
 def test_ports_and_hosts_are_there_the_most_specific_first() -> None:
@@ -67,9 +67,8 @@ def test_a_rule_brings_its_filters_and_those_of_its_backends() -> None:
     add = HeaderModifier(HeaderModifier.REQUEST, add=(("a", "b"),))
     backends = (RouteBackend("edge", "a", filters=(add,)), RouteBackend("edge", "b", filters=(Redirect(),)))
     written = RouteRule(backends=(*backends, RouteBackend("edge", "c", weight=0)), filters=(add,), name="n")
-    (taken,) = RoutingTable.of(World.of([route("r", written)]), gateway(Listener("p", 80, "HTTP"))).possible(
-        request("GET /", "a")
-    )
+    world, listening = World.of([route("r", written)]), gateway(Listener("p", 80, "HTTP"))
+    (taken,) = possible_routes(world, listening, request("GET /", "a"))
     assert taken is not None
     assert (taken.spec, taken.filters, taken.unsupported) == (written, (add,), ())
     assert [(ref.name, ref.filters, ref.answered) for ref in taken.backends] == [

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from eastgate.control.identity import EmbeddedCa, Svid, client_context, verify_connection, write_svid
+from eastgate.control.identity import EmbeddedCa, Svid, client_context, verify_connection
 from eastgate.control.identity.certificates import Period, key_pem, new_key, new_leaf
+from eastgate.control.identity.storage import write_private
 from tests.patience import PATIENCE
 
 WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/db"
@@ -28,7 +29,8 @@ TYPES = "type.googleapis.com/envoy.extensions"
 
 
 def configuration(folder: Path, port: int) -> dict[str, object]:
-    both = {"filename": str(write_svid(folder, HERE.issue(DB)))}
+    svid = HERE.issue(DB)
+    both = {"filename": str(write_private(folder, "svid.pem", (svid.chain + svid.private_key).encode()))}
     validator = {
         "@type": f"{TYPES}.transport_sockets.tls.v3.SPIFFECertValidatorConfig",
         "trust_domains": [

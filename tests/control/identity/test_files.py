@@ -16,7 +16,6 @@ from eastgate.control.identity import (
     StoredCaError,
     UnsafeFileError,
     stored_ca,
-    write_svid,
 )
 from eastgate.control.identity.storage import read_private, write_private
 
@@ -124,13 +123,6 @@ def test_what_is_not_there_is_none(folder: Path) -> None:
     assert read_private(folder, "key.pem") is None
     folder.mkdir(mode=0o700)
     assert read_private(folder, "key.pem") is None
-
-
-def test_an_svid_is_written_with_its_key_in_one_file(folder: Path) -> None:
-    svid = EmbeddedCa("cluster.local").issue(ME)
-    path = write_svid(folder, svid)
-    assert path.read_text() == svid.chain + svid.private_key
-    assert mode(path) == 0o600
 
 
 def test_an_authority_writes_nothing_unless_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

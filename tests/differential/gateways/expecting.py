@@ -10,13 +10,14 @@ from eastgate.authority.authority import programs_of
 from eastgate.authority.live import LiveArrivals, LiveQuestion
 from eastgate.authority.questions import EntryPoint, request_values
 from eastgate.cluster.points import DeadEnd
-from eastgate.cluster.routing import Routed, RoutingTable, possible_routes
+from eastgate.cluster.routing import Routed, RoutingTable
 from eastgate.cluster.routing.journey import beyond, points_of, server_of
 from eastgate.cluster.targets import GatewayNamed
 from eastgate.envoy.plan.gateway import GatewayDestination
 from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request, Unroutable
 from eastgate.ir.addresses import comparable_host
 from eastgate.ir.attributes import BACKEND, PORT, SNI, Attribute, header, query
+from tests.cluster.routing.building import possible_routes
 from tests.differential.gateways.asking import GatewayAsk
 from tests.differential.gateways.world import GATEWAY
 

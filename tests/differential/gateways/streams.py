@@ -9,10 +9,11 @@ from random import Random
 
 from eastgate import Authority, Question
 from eastgate.cluster.points import DeadEnd
-from eastgate.cluster.routing import Routed, possible_routes
+from eastgate.cluster.routing import Routed
 from eastgate.cluster.routing.journey import beyond
 from eastgate.ir import Request
 from eastgate.ir.attributes import HOST, PORT, SNI
+from tests.cluster.routing.building import possible_routes
 from tests.differential.gateways.world import BACKENDS, GATEWAY, PASSED
 from tests.differential.world import Manifest
 

@@ -11,8 +11,9 @@ from eastgate.envoy.config.rbac import write_action
 from eastgate.envoy.plan import Node, ProxyVerdict
 from eastgate.ir import Is, Not, OneOf, Predicate, Prefix, Request, all_of, any_of
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL
-from eastgate.ir.symbolic.trees import choice, decide
+from eastgate.ir.symbolic.trees import choice
 from tests.envoy.plan.interpreter import decide_matcher
+from tests.ir.symbolic.drawing import decide
 
 TOOLS = tuple("abcdefghij")
 METHODS = ("tools/call", "tools/list", "initialize", "ping", "prompts/get", "notifications/x", "resources/read")

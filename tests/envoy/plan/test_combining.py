@@ -13,7 +13,8 @@ from eastgate.envoy.plan.combining import TooManyEnds, either, or_else, then, un
 from eastgate.envoy.plan.decisions import NO_AUDIT, UNOPPOSED_NAME, Node, ProxyVerdict
 from eastgate.ir import ALWAYS, NEVER, And, InNetwork, Is, Known, Not, OneOf, Or, Predicate, Request
 from eastgate.ir.attributes import ADDRESS, METHOD, PATH, Attribute
-from eastgate.ir.symbolic.trees import DecisionNode, choice, decide, truth
+from eastgate.ir.symbolic.trees import DecisionNode, choice, truth
+from tests.ir.symbolic.drawing import decide
 
 HERE, THERE = (Is(ADDRESS, InNetwork((ip_network(text),))) for text in ("10.0.0.0/24", "10.0.0.0/8"))
 GET, ROOT = Is(METHOD, OneOf(frozenset({"GET"}))), Is(PATH, OneOf(frozenset({"/"})))

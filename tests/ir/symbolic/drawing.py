@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 from random import Random
+from typing import TypeVar
 
-from eastgate.ir import ALWAYS, And, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.ir import ALWAYS, And, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Request, Suffix
 from eastgate.ir.attributes import METHOD, PORT, Attribute, header
+from eastgate.ir.symbolic.trees import DecisionNode, Tree, truth
 
-__all__ = ["ATOMS", "EVERY", "TEAM", "WORLD", "draw"]
+__all__ = ["ATOMS", "EVERY", "TEAM", "WORLD", "decide", "draw"]
 
+L = TypeVar("L")
 TEAM = header("x-team")
 ATOMS: Sequence[Predicate] = [
     *(Is(METHOD, OneOf(frozenset(texts))) for texts in ({"a"}, {"b"}, {"a", "ab"})),
@@ -40,3 +43,18 @@ def draw(random: Random, depth: int = 2) -> Predicate:
         return random.choice(literals)
     parts = tuple(draw(random, depth - 1) for _ in range(random.randint(1, 3)))
     return And(parts) if random.random() < 0.5 else Or(parts)
+
+
+def decide(tree: Tree[L], request: Request) -> L | None:
+    """Return the end that a request comes to; None where that depends on what is unknown."""
+    while isinstance(tree, DecisionNode):
+        for when, node in tree.tests:
+            held = truth(when, request)
+            if held is None:
+                return None
+            if held:
+                tree = node
+                break
+        else:
+            tree = tree.otherwise
+    return tree

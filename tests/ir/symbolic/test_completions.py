@@ -31,7 +31,7 @@ from eastgate.ir.symbolic.cells import OTHER
 from eastgate.ir.symbolic.completions import Completion, complete
 from eastgate.ir.symbolic.judging import judge
 from eastgate.ir.symbolic.partial import ArmIndex, Partial
-from eastgate.ir.symbolic.trees import decide
+from tests.ir.symbolic.drawing import decide
 
 TEAM, SECOND_TEAM = header("x-team"), header("x-second-team")
 X = "spiffe://td/ns/a/sa/x"

@@ -56,8 +56,7 @@ from eastgate.ir.symbolic.judging import (
     with_answers,
 )
 from eastgate.ir.symbolic.partial import ArmIndex, Facts, Partial, residual
-from eastgate.ir.symbolic.trees import decide
-from tests.ir.symbolic.drawing import EVERY, WORLD, draw
+from tests.ir.symbolic.drawing import EVERY, WORLD, decide, draw
 
 CALLERS = CallerCells(Settings.from_mapping({"trustDomain": "td"}))
 ANSWERS: list[dict[str, Answer]] = [{}, {"z": "allow"}, {"z": "deny"}, {"z": Ruling(False, 401, "who?")}]

@@ -11,9 +11,9 @@ from eastgate.ir import ALWAYS, NEVER, And, Is, OneOf, Predicate, Request
 from eastgate.ir.attributes import METHOD, PORT
 from eastgate.ir.symbolic import cells
 from eastgate.ir.symbolic.cells import TooManyEntries, in_sequence, list_tree
-from eastgate.ir.symbolic.trees import DecisionNode, Entry, Tree, choice, decide, flatten, leaves, map_leaves
+from eastgate.ir.symbolic.trees import DecisionNode, Entry, Tree, choice, flatten, leaves, map_leaves
 from tests.engine.brute_force import holds
-from tests.ir.symbolic.drawing import EVERY, draw
+from tests.ir.symbolic.drawing import EVERY, decide, draw
 
 
 @dataclass(frozen=True)

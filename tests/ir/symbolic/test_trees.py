@@ -32,8 +32,9 @@ from eastgate.ir.symbolic.callers import CallerCell, cells_around
 from eastgate.ir.symbolic.cells import TooManyEntries, list_tree
 from eastgate.ir.symbolic.judging import possible_outcomes, with_answers
 from eastgate.ir.symbolic.partial import ArmIndex, Facts, Partial, residual
-from eastgate.ir.symbolic.trees import Tree, choice, decide, flatten, leaves, truth
+from eastgate.ir.symbolic.trees import Tree, choice, flatten, leaves, truth
 from tests.engine import strategies
+from tests.ir.symbolic.drawing import decide
 
 CALLERS = CallerCells(Settings.from_mapping({"trustDomain": "td"}))
 known = st.sets(st.sampled_from(sorted(strategies.VALUES)))

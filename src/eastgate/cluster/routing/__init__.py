@@ -6,6 +6,6 @@ that the gateway could choose. Start reading at `table.py`.
 
 from eastgate.cluster.routing.candidates import Candidate
 from eastgate.cluster.routing.model import BackendRef, Routed
-from eastgate.cluster.routing.table import ListenerGroup, RoutingTable, VirtualHost, possible_routes
+from eastgate.cluster.routing.table import ListenerGroup, RoutingTable, VirtualHost
 
-__all__ = ["BackendRef", "Candidate", "ListenerGroup", "Routed", "RoutingTable", "VirtualHost", "possible_routes"]
+__all__ = ["BackendRef", "Candidate", "ListenerGroup", "Routed", "RoutingTable", "VirtualHost"]

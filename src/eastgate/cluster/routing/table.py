@@ -56,14 +56,6 @@ from eastgate.ir.symbolic.simplify import both
 from eastgate.ir.symbolic.trees import Entry
 
 
-def possible_routes(world: World, gateway: Gateway, request: Request) -> tuple[Routed | None, ...]:
-    """Return every rule that a gateway could choose for a request, in the order of precedence.
-
-    None, at the end, says that it may be that no rule matches (404). Who asks often keeps a `RoutingTable`.
-    """
-    return RoutingTable.of(world, gateway).possible(request)
-
-
 @dataclass(frozen=True, slots=True)
 class VirtualHost:
     """Hosts that nothing on a port tells apart: those that `hostname` means, and no more specific one beside it.
@@ -192,15 +184,11 @@ class RoutingTable:
         tables = (table for group in self.groups for table in group.tables.values())
         return (each for table in tables for of_host in table.candidates.values() for each in of_host)
 
-    def possible(self, request: Request) -> tuple[Routed | None, ...]:
-        """Return every rule that may be chosen for a request, in order; last None, where it may be that none is."""
-        once: dict[tuple[str, int] | None, Routed | None] = {}
-        for routed in self.possible_by_listener(request):
-            once.setdefault(None if routed is None else (routed.route.key, routed.rule), routed)
-        return tuple(once.values())
-
     def possible_by_listener(self, request: Request) -> tuple[Routed | None, ...]:
-        """Return every rule that may be chosen, as `possible` does, once for each listener that leads to it."""
+        """Return every rule that may be chosen for a request, in order, once for each listener that leads to it.
+
+        The last is None if it may be that none is.
+        """
         return self._possible(_http(request))
 
     def possible_whatever_the_path(self, request: Request) -> tuple[Routed, ...]:

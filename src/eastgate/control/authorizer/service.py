@@ -107,10 +107,9 @@ class AuthorizerService:
         authority: Authority,
         external: ExternalServices,
         log: DecisionLog,
-        metrics: AuthorizerMetrics | None = None,
     ) -> None:
         self.options = options
-        self.metrics = metrics or AuthorizerMetrics()
+        self.metrics = AuthorizerMetrics()
         self.authorizer = LiveAuthorizer(authority, Lock(), external, options.checks)
         self._log = log
         self._pool = ThreadPoolExecutor(options.threads, "asking")

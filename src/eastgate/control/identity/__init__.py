@@ -23,7 +23,7 @@ from eastgate.control.identity.certificates import (
 )
 from eastgate.control.identity.peers import client_context, load_svid, server_context, verify_connection, verify_peer
 from eastgate.control.identity.rotation import Clock, Rotation
-from eastgate.control.identity.storage import stored_ca, write_svid
+from eastgate.control.identity.storage import stored_ca
 from eastgate.control.identity.svid import (
     BundlesChanged,
     IdentityChange,
@@ -71,5 +71,4 @@ __all__ = [
     "stored_ca",
     "verify_connection",
     "verify_peer",
-    "write_svid",
 ]

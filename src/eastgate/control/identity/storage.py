@@ -19,16 +19,15 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-from eastgate.control.identity.ca import CaState, EmbeddedCa, Lifetimes, Retired
+from eastgate.control.identity.ca import CaState, EmbeddedCa, Retired
 from eastgate.control.identity.certificates import Signer, StoredCaError, UnsafeFileError, key_pem
-from eastgate.control.identity.svid import Svid, utc_now
+from eastgate.control.identity.svid import utc_now
 
 # Writes keys to disk, where that is asked for, so that no other user can ever read them.
 #
 # A file gets its mode when it is created, under a new name, and then replaces the old one.
 
 
-SVID_FILE = "svid.pem"
 _OTHERS = 0o077
 
 
@@ -47,14 +46,6 @@ def write_private(directory: Path, name: str, content: bytes) -> Path:
             raise
         os.fsync(folder)
     return directory / name
-
-
-def write_svid(directory: Path, svid: Svid) -> Path:
-    """Write an SVID and its key into ONE file, so that no reader gets the key of one with the certificate of another.
-
-    Envoy and OpenSSL take the same file for both.
-    """
-    return write_private(directory, SVID_FILE, (svid.chain + svid.private_key).encode())
 
 
 def read_private(directory: Path, name: str) -> bytes | None:
@@ -132,18 +123,11 @@ class _StoredState(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     version: int = 1
 
 
-def stored_ca(
-    directory: Path,
-    trust_domain: str,
-    *,
-    lifetimes: Lifetimes | None = None,
-    clock: Callable[[], datetime] = utc_now,
-) -> EmbeddedCa:
+def stored_ca(directory: Path, trust_domain: str, *, clock: Callable[[], datetime] = utc_now) -> EmbeddedCa:
     """Return the CA that is stored in this folder, or a new one that will be."""
     return EmbeddedCa(
         trust_domain,
         state=load_state(directory),
-        lifetimes=lifetimes,
         clock=clock,
         save=partial(save_state, directory),
     )

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from eastgate.control.authorizer.http_checks import HttpListener
 from eastgate.control.authorizer.http_server import HttpLimits
-from eastgate.control.identity import Clock, Rotation, Svid, SvidSource, load_svid
+from eastgate.control.identity import Rotation, Svid, SvidSource, load_svid
 from eastgate.controller.admission.webhooks import CONVERT, Webhooks
 
 # The certificate of the webhooks: issued by the CA of the mesh, and replaced before it expires.
@@ -40,11 +40,10 @@ class WebhookCertificate:
         dns_names: Sequence[str],
         *,
         client_ca: str | None = None,
-        clock: Clock | None = None,
     ) -> None:
         self._identity = identity
         self._dns_names = tuple(dns_names)
-        self._rotation = Rotation(source, on_renewed=self._use, clock=clock)
+        self._rotation = Rotation(source, on_renewed=self._use)
         self.context = _server_context()
         """Proves the newest certificate. An API server that asks has none to show by default, and none for conversion
         whatever its configuration, so that a client without one gets as far as its request.

@@ -7,7 +7,7 @@ import json
 import logging
 import math
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -84,13 +84,11 @@ def _clients(manifest: JsonObject) -> list[JsonObject]:
 class CaBundleKeeper:
     """Keeps the `caBundle` of our configurations and definitions at `certificates()`. For the leader alone."""
 
-    def __init__(
-        self, connection: Connection, certificates: Callable[[], str], *, definitions: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, connection: Connection, certificates: Callable[[], str]) -> None:
         self._connection = connection
         self._certificates = certificates
-        names = converted_definitions() if definitions is None else definitions
-        self._objects = [(_VALIDATING, VALIDATING), (_MUTATING, MUTATING), *((_DEFINITIONS, name) for name in names)]
+        self._objects = [(_VALIDATING, VALIDATING), (_MUTATING, MUTATING)]
+        self._objects += [(_DEFINITIONS, name) for name in converted_definitions()]
         self._nudge = asyncio.Event()
 
     def look(self) -> None:
@@ -149,6 +147,7 @@ CONVERT = "/convert"
 
 _JSON = (("content-type", "application/json"),)
 _THREADS = 4
+_CONVERSION_SECONDS = 28.0
 _JUDGING = 0.6  # the share of its time after which a change is not judged any more: an answer must arrive
 _SHORT = 512 * 1024  # bytes that are decoded in milliseconds
 _LARGEST = 8 * 1024 * 1024  # bytes of a review with two objects: an API server takes requests of 3 MiB
@@ -175,7 +174,6 @@ class Webhooks:
         late: JudgeLate | None = None,
         mutate: MutateObject | None = None,
         seconds: float = 9.0,
-        conversion_seconds: float = 28.0,
     ) -> None:
         self.settings = settings or Settings()
         self._judge = judge
@@ -186,7 +184,7 @@ class Webhooks:
             VALIDATE: (self.validate, seconds),
             DIAGNOSE: (self.diagnose, seconds),
             INJECT: (self.inject, seconds),
-            CONVERT: (self.convert, conversion_seconds),
+            CONVERT: (self.convert, _CONVERSION_SECONDS),
         }
 
     @property

@@ -31,7 +31,6 @@ from eastgate.envoy.server import (
     AuthenticatedProxy,
     Connected,
     Disconnected,
-    Limits,
     Metrics,
     OnRecord,
     ProxyCredentials,
@@ -63,13 +62,12 @@ class ProxyControl:
         session_key: str | None = None,
         authorizer: AuthorizerAddress | None = None,
         site_of: Callable[..., ProxySite | None] = sidecar_site,
-        limits: Limits | None = None,
         metrics: Metrics | None = None,
         on_record: OnRecord | None = None,
     ) -> None:
         self.store = Store()
         preparing = _Preparing(authenticator, self._prepare)
-        self.server = AdsServer(self.store, preparing, metrics or Metrics(), limits, on_record)
+        self.server = AdsServer(self.store, preparing, metrics or Metrics(), on_record=on_record)
         self.enforcement = Enforcement(
             authority,
             self.store,

@@ -8,7 +8,7 @@ from eastgate.controller.status.assessment import Assessment, ClusterView, Statu
 from eastgate.controller.status.events import EventRecorder
 from eastgate.controller.status.keeping import PolicyStatuses, keeps_status
 from eastgate.controller.status.marking import changed_policies, policies_at, unwritten_groups
-from eastgate.controller.status.merging import CONTROLLER_NAME, MergedStatus, merge_status, wanted_status
+from eastgate.controller.status.merging import CONTROLLER_NAME, MergedStatus, merge_status
 from eastgate.controller.status.notices import Notice, NoticeReason
 from eastgate.controller.status.writer import STATUS_MANAGER, StatusWriter
 
@@ -31,5 +31,4 @@ __all__ = [
     "merge_status",
     "policies_at",
     "unwritten_groups",
-    "wanted_status",
 ]

@@ -22,6 +22,7 @@ EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
 
 _LONGEST_NOTE: Final = 1024
 _LONGEST_NAME: Final = 200
+_BURST: Final = 10  # events about one object at once
 _HOME_OF_CLUSTER: Final = "default"  # where events about objects without a namespace are
 _ACTIONS: Final = {
     NoticeReason.INVALID: "Validate",
@@ -34,7 +35,7 @@ _Key = tuple[NoticeReason, str]
 
 
 class EventRecorder:
-    """Writes events: for one object at most `burst` at once and one more every few minutes; for all, a few a second.
+    """Writes events: for one object at most ten at once and one more every few minutes; for all, a few a second.
 
     What is too many is dropped. `counts` has how many were written, counted again, dropped or failed.
     """
@@ -44,15 +45,11 @@ class EventRecorder:
         connection: Connection,
         instance: str,
         *,
-        burst: int = 10,
         clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._connection = connection
         self._instance = instance
-        self._burst = burst
         self._clock = clock
-        self._now = now
         self._active: dict[str, frozenset[_Key]] = {}  # by the uid of the object
         self._buckets: dict[str, TokenBucket] = {}
         self._bucket = TokenBucket(100, 5.0)
@@ -83,7 +80,7 @@ class EventRecorder:
 
     async def _write(self, regarding: Mapping[str, Any], notice: Notice) -> None:
         uid = regarding["metadata"].get("uid", "")
-        own = self._buckets.setdefault(uid, TokenBucket(self._burst, 1 / 300))
+        own = self._buckets.setdefault(uid, TokenBucket(_BURST, 1 / 300))
         if not own.take(self._clock()) or not self._bucket.take(self._clock()):
             self.counts["dropped"] += 1
             return
@@ -124,7 +121,7 @@ class EventRecorder:
                 "name": f"{metadata['name'][:_LONGEST_NAME]}.{digest}",
                 "namespace": metadata.get("namespace", _HOME_OF_CLUSTER),
             },
-            "eventTime": self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "reportingController": CONTROLLER_NAME,
             "reportingInstance": self._instance,
             "action": _ACTIONS.get(notice.reason, "Program"),

@@ -20,7 +20,6 @@ from eastgate.controller.proxies.progress import MeshReport
 from eastgate.controller.status.assessment import Assessment, ClusterView, StoredPolicy, assess, kind_of
 from eastgate.controller.status.events import EventRecorder
 from eastgate.controller.status.marking import changed_policies, policies_at, policies_of_gateways
-from eastgate.controller.status.schedule import Schedule
 from eastgate.controller.status.writer import StatusWriter
 from eastgate.convert.native import NativePlan
 from eastgate.dialects.serving import Status
@@ -51,7 +50,6 @@ class PolicyStatuses:
         find: Callable[[PolicyRef], Resource | None],
         *,
         instance: str,
-        schedule: Schedule[PolicyRef] | None = None,
     ) -> None:
         self.view = ClusterView(authority)
         self._objects = objects
@@ -63,7 +61,6 @@ class PolicyStatuses:
             self._assess,
             find,
             recorder=self.recorder,
-            schedule=schedule,
             on_trouble=lambda ref, error: log_trouble(_LOG, f"the status of {ref}", error, **_fields_of(ref)),
             on_recovery=lambda ref: log_recovery(_LOG, f"the status of {ref}", **_fields_of(ref)),
         )

@@ -15,8 +15,7 @@ from typing import Any, Final
 from eastgate.basics.records import dataclass
 from eastgate.controller.conditions import StatusCondition, merge_conditions
 from eastgate.controller.status.ancestors import AncestorRef
-from eastgate.controller.status.assessment import Assessment, ClusterView, StatusEntry, StoredPolicy, assess
-from eastgate.dialects import Policy
+from eastgate.controller.status.assessment import Assessment, StatusEntry
 from eastgate.dialects.serving import Status
 
 CONTROLLER_NAME: Final = "eastgate.dev/policy-controller"
@@ -56,14 +55,6 @@ class MergedStatus:
 
     status: dict[str, Any] | None
     is_full: bool = False
-
-
-def wanted_status(
-    policy: Policy, stored: StoredPolicy, view: ClusterView, existing: Mapping[str, Any] | None, now: str
-) -> dict[str, Any] | None:
-    """Return the status that a policy should get; None where the one that it has needs no change, or is not ours."""
-    assessment = assess(policy, stored, view)
-    return merge_status(assessment, existing, now).status if assessment is not None else None
 
 
 def merge_status(assessment: Assessment, existing: Mapping[str, Any] | None, now: str) -> MergedStatus:

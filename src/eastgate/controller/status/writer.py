@@ -49,7 +49,6 @@ class StatusWriter:
         recorder: EventRecorder | None = None,
         schedule: Schedule[PolicyRef] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
         on_trouble: Callable[[PolicyRef, Exception], None] = lambda _ref, _error: None,
         on_recovery: Callable[[PolicyRef], None] = lambda _ref: None,
     ) -> None:
@@ -59,7 +58,6 @@ class StatusWriter:
         self._recorder = recorder
         self._schedule = schedule if schedule is not None else Schedule()
         self._clock = clock
-        self._now = now
         self._on_trouble = on_trouble
         self._on_recovery = on_recovery
         self._failed: set[PolicyRef] = set()  # the policies whose status could not be written when it was last tried
@@ -182,7 +180,7 @@ class StatusWriter:
 
     async def _write(self, assessment: Assessment, resource: Resource, obj: Mapping[str, Any]) -> None:
         ref = assessment.ref
-        merged = merge_status(assessment, obj.get("status"), timestamp(self._now()))
+        merged = merge_status(assessment, obj.get("status"), timestamp(datetime.now(UTC)))
         self.states[ref] = _state_of(assessment)
         (self.full.add if merged.is_full else self.full.discard)(ref)
         if merged.status is None:

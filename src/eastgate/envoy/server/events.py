@@ -21,8 +21,8 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 class Metrics:
     """The metrics of one server."""
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        self.registry = registry if registry is not None else CollectorRegistry()
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
         self.connected = Gauge("eastgate_xds_connected_proxies", "Proxies that are connected", registry=self.registry)
         self._responses = self._counter("responses", "Responses sent", "type")
         self._bytes = self._counter("sent_bytes", "Bytes of responses sent", "type")

@@ -89,21 +89,6 @@ def choice(tests: Iterable[tuple[Predicate, Tree[L]]], otherwise: Tree[L]) -> Tr
     return DecisionNode(tuple(kept), otherwise) if kept else otherwise
 
 
-def decide(tree: Tree[L], request: Request) -> L | None:
-    """Return the end that a request comes to; None where that depends on what is unknown."""
-    while isinstance(tree, DecisionNode):
-        for when, node in tree.tests:
-            held = truth(when, request)
-            if held is None:
-                return None
-            if held:
-                tree = node
-                break
-        else:
-            tree = tree.otherwise
-    return tree
-
-
 def leaves(tree: Tree[L]) -> Iterator[L]:
     """Yield every end, as often as there are ways to it."""
     if not isinstance(tree, DecisionNode):

@@ -28,11 +28,10 @@ from eastgate.local.machine.rundir import LocalMeshError
 class SocketServer(ABC):
     """Listens on a socket for this user only, until it is stopped. `limit` bounds the lines that are read."""
 
-    def __init__(self, path: str, *, limit: int = 64 * 1024, backlog: int = 100) -> None:
+    def __init__(self, path: str, *, limit: int = 64 * 1024) -> None:
         self.path = path
         self.connections = 0
         self._limit = limit
-        self._backlog = backlog
         self._open: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -42,9 +41,7 @@ class SocketServer(ABC):
 
     async def start(self) -> None:
         """Begin to listen."""
-        self._server = await asyncio.start_unix_server(
-            self._accept, self.path, limit=self._limit, backlog=self._backlog
-        )
+        self._server = await asyncio.start_unix_server(self._accept, self.path, limit=self._limit)
         os.chmod(self.path, 0o600)
 
     async def stop(self) -> None:

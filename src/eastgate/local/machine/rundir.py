@@ -309,11 +309,6 @@ class Guard:
     def pid(self) -> int:
         return self._process.pid
 
-    @property
-    def alive(self) -> bool:
-        """Return whether the reaper still waits. Without it Envoy dies with the mesh too, but the folder stays."""
-        return self._process.poll() is None
-
     def watch(self, pid: int) -> None:
         """Have this process killed if the mesh is."""
         start = procfs.start_time(pid)

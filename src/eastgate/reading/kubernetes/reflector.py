@@ -67,7 +67,6 @@ class Reflector:
         label_selector: str | None = None,
         field_selector: str | None = None,
         on_trouble: Callable[[Resource, Exception], None] = lambda _resource, _error: None,
-        backoff: RetryDelay | None = None,
     ) -> None:
         self.resource = resource
         self._connection = connection
@@ -75,7 +74,7 @@ class Reflector:
         self._label_selector = label_selector
         self._field_selector = field_selector
         self._on_trouble = on_trouble
-        self._backoff = backoff or RetryDelay()
+        self._backoff = RetryDelay()
         self._version: str | None = None
         self.seen_at: float | None = None
         """When the server last said something, by the monotonic clock: how far behind this may be."""

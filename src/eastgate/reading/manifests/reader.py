@@ -231,13 +231,11 @@ def read_text(
     *,
     positioned: Positioned,
     matters: Matters = everything,
-    explicit: bool = True,
     namespace: str = "default",
 ) -> ReadResult:
     """Read the manifests in one text. The name is for findings; one that ends in `.json` means strict JSON."""
     reading = ReadResult()
     collector = Collector(reading, positioned, matters, namespace=namespace)
-    collector.explicit = explicit
     _collect(name, content, collector, reading.reporter)
     return reading
 

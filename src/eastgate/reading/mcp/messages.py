@@ -156,18 +156,16 @@ class Message:
     kind: MessageKind
 
 
-def read_messages(
-    body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, max_messages: int = MAX_MESSAGES
-) -> tuple[Message, ...]:
+def read_messages(body: bytes) -> tuple[Message, ...]:
     """Read the messages in the body of a request: one, or those of a batch. Raise `BadMessage` where in doubt."""
-    value = read_json(decode_text(body, max_bytes), max_depth)
+    value = read_json(decode_text(body, MAX_BYTES), MAX_DEPTH)
     if isinstance(value, dict):
         return (read_message(value),)
     if not isinstance(value, list):
         raise BadMessage(MessageProblem.NOT_A_MESSAGE)
     if not value:
         raise BadMessage(MessageProblem.EMPTY_BATCH)
-    if len(value) > max_messages:
+    if len(value) > MAX_MESSAGES:
         raise BadMessage(MessageProblem.TOO_MANY)
     return tuple(map(read_message, value))
 

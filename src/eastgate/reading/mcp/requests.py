@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eastgate.reading.mcp.messages import MAX_BYTES, BadMessage, Message, MessageProblem, read_messages
+from eastgate.reading.mcp.messages import BadMessage, Message, MessageProblem, read_messages
 from eastgate.reading.mcp.tool_lists import agrees, media_type
 
 OVERRIDES = ("x-http-method", "x-http-method-override", "x-method-override")
 """Headers by which some servers take another method than that of the request."""
 
 
-def read_request(
-    method: str, headers: Iterable[tuple[str, str]], body: bytes, *, max_bytes: int = MAX_BYTES
-) -> tuple[Message, ...]:
+def read_request(method: str, headers: Iterable[tuple[str, str]], body: bytes) -> tuple[Message, ...]:
     """Return the messages of a request; none for GET and DELETE. Raise `BadMessage` where in doubt."""
     fields = [(name.lower(), value) for name, value in headers]
     names = [name for name, _ in fields]
@@ -26,7 +24,7 @@ def read_request(
         types = [media_type(value) for name, value in fields if name == "content-type"]
         if types != ["application/json"]:
             raise BadMessage(MessageProblem.CONTENT_TYPE)
-        messages = read_messages(body, max_bytes=max_bytes)
+        messages = read_messages(body)
     elif body:
         raise BadMessage(MessageProblem.UNEXPECTED_BODY)
     if not agrees(messages, fields):

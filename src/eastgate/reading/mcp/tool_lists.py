@@ -102,17 +102,15 @@ _Span = tuple[int, int]
 _Edit = tuple[int, int, str]
 
 
-def filter_tools(
-    body: bytes, content_type: str, may_call: Callable[[str], bool], *, max_bytes: int = MAX_EVENT_BYTES
-) -> bytes:
+def filter_tools(body: bytes, content_type: str, may_call: Callable[[str], bool]) -> bytes:
     """Return an answer without the tools that may not be called. It is JSON or a stream of events, by its type."""
     match media_type(content_type):
         case "application/json":
             if not body:
                 return body
-            return _filter_text(decode_text(body, max_bytes), may_call).encode()
+            return _filter_text(decode_text(body, MAX_EVENT_BYTES), may_call).encode()
         case "text/event-stream":
-            stream = ToolFilter(may_call, max_bytes)
+            stream = ToolFilter(may_call)
             return stream.feed(body) + stream.close()
         case _:
             raise BadMessage(MessageProblem.CONTENT_TYPE)

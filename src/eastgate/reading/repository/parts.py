@@ -93,12 +93,12 @@ class Draft:
             kustomizations = tuple(kustomization.path for kustomization in contents.kustomizations)
             self.add(changes.build(folder.path, files + kustomizations))
 
-    def add_files(self, files: list[ManifestFile], default_namespace: str | None = None) -> None:
+    def add_files(self, files: list[ManifestFile]) -> None:
         """Add manifests that are read as they are."""
         self.files.update(file.real for file in files)
         paths = tuple(file.path for file in files if file.may_have_objects or file.broken)
         if paths:
-            self.add(Files(paths, default_namespace))
+            self.add(Files(paths))
 
     def add_chart(self, folder: Folder, render: ChartRender) -> None:
         """Add a chart to render."""

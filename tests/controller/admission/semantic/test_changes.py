@@ -9,7 +9,7 @@ import pytest
 
 from eastgate import Settings
 from eastgate.authority.authority import Authority
-from eastgate.controller.admission.semantic import Judge, ObjectChange, judge
+from eastgate.controller.admission.semantic import Judge, ObjectChange
 from eastgate.controller.admission.semantic.words import LONGEST_LINE, MOST_BYTES, limited
 from eastgate.reports.invariants.objects import InvariantError, read_invariant
 from tests.controller.admission.semantic.world import (
@@ -20,6 +20,7 @@ from tests.controller.admission.semantic.world import (
     gep,
     invariant,
     istio,
+    judge,
     linkerd,
     namespace,
     network,

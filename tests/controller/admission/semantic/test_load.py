@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from eastgate.controller.admission.semantic import Judge, ObjectChange, judge
+from eastgate.controller.admission.semantic import Judge, ObjectChange
 from eastgate.controller.admission.semantic.bench import Bench
 from eastgate.controller.admission.semantic.model import ChangeJudgement
 from eastgate.controller.admission.turns import ReviewClient
@@ -20,6 +20,7 @@ from tests.controller.admission.semantic.world import (
     authority,
     gep,
     invariant,
+    judge,
     namespace,
     network,
     policy,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from eastgate import Authority, Settings
 from eastgate.authority.reading import read_plain
 from eastgate.cluster.unread import Handling
+from eastgate.controller.admission.semantic import ChangeJudgement, ObjectChange
+from eastgate.controller.admission.semantic.bench import Bench
+from eastgate.controller.admission.semantic.concerning import Concerns
+from eastgate.reports.invariants.objects import InvariantObject
 
 Manifest = dict[str, Any]
 
@@ -134,3 +139,15 @@ def invariant(
     spec = {mode: statement, **more, **({"onNotProven": unproven} if unproven else {})}
     kind = "Invariant" if home is not None else "ClusterInvariant"
     return policy("eastgate.dev/v1alpha1", kind, name, spec, home)
+
+
+def judge(
+    authority: Authority,
+    change: ObjectChange,
+    invariants: Iterable[InvariantObject] = (),
+    *,
+    budget: float | None = None,
+) -> ChangeJudgement:
+    """Judge one change of an authority, which stays as it is."""
+    invariants = list(invariants)
+    return Bench(authority, invariants, budget, Concerns(authority, invariants)).judge(change)

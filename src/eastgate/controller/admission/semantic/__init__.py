@@ -4,13 +4,12 @@ Read `model` (a change, and what is said of it), `judge` (the two authorities th
 `standing` (Invariants, each time that something has changed).
 """
 
-from eastgate.controller.admission.semantic.judge import Judge, judge
+from eastgate.controller.admission.semantic.judge import Judge
 from eastgate.controller.admission.semantic.model import (
     ChangeJudgement,
     InvariantStanding,
     ObjectChange,
     Standings,
-    evaluate,
 )
 
-__all__ = ["ChangeJudgement", "InvariantStanding", "Judge", "ObjectChange", "Standings", "evaluate", "judge"]
+__all__ = ["ChangeJudgement", "InvariantStanding", "Judge", "ObjectChange", "Standings"]

@@ -47,18 +47,6 @@ _OURSELVES = ReviewClient()
 _OVERLOADED = "the controller is overloaded, and had no time to judge this"
 
 
-def judge(
-    authority: Authority,
-    change: ObjectChange,
-    invariants: Iterable[InvariantObject] = (),
-    *,
-    budget: float | None = None,
-) -> ChangeJudgement:
-    """Judge one change of an authority, which stays as it is. Who judges many changes keeps a `Judge`."""
-    invariants = list(invariants)
-    return Bench(authority, invariants, budget, Concerns(authority, invariants)).judge(change)
-
-
 class Judge:
     """Judges changes, a few at a time. Its copies of the authority follow the updates that it is given.
 

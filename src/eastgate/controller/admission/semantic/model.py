@@ -50,11 +50,6 @@ class InvariantStanding:
         return printable(why)[:_LONGEST_MESSAGE] if why is not None else _CONDITIONS[StatementStanding.HOLDS][2]
 
 
-def evaluate(invariants: Iterable[InvariantObject], authority: Authority) -> list[InvariantStanding]:
-    """Find out whether each Invariant holds. Workloads are imagined in the authority meanwhile: give it a copy."""
-    return [InvariantStanding(invariant, prove(authority, invariant.statement)) for invariant in invariants]
-
-
 class Standings:
     """The standings of all Invariants, kept for as long as nothing has changed that they may depend on."""
 

@@ -23,7 +23,7 @@ from eastgate.dialects.kuadrant.authorino.outcomes import Broken, Finding, Found
 from eastgate.dialects.kuadrant.authorino.values import properties, resolve, stringified
 
 if TYPE_CHECKING:
-    import ssl
+    pass
 
 
 # Addresses of servers that schemes ask.
@@ -56,8 +56,8 @@ class HttpFetcher:
     `timeout` bounds a question as a whole, in seconds, where the scheme does not.
     """
 
-    def __init__(self, timeout: float = 3, tls: ssl.SSLContext | None = None) -> None:
-        self._client = HttpClient(timeout, tls)
+    def __init__(self, timeout: float = 3) -> None:
+        self._client = HttpClient(timeout)
 
     def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeout: float | None = None

@@ -27,8 +27,8 @@ class Budget:
 
     __slots__ = ("_depth", "_left")
 
-    def __init__(self, work: int = MAX_WORK) -> None:
-        self._left = work
+    def __init__(self) -> None:
+        self._left = MAX_WORK
         self._depth = 0
 
     def spend(self, work: int) -> None:
