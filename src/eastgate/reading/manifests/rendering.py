@@ -46,11 +46,11 @@ class ProgramOutput:
 class Renderer:
     """Runs `kustomize build`, or `kubectl kustomize`, whichever is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str | None = None) -> None:
         self._commands = [
             (program, words)
             for name, *words in (("kustomize", "build"), ("kubectl", "kustomize"))
-            if (program := shutil.which(name))
+            if (program := shutil.which(name, path=path))
         ]
 
     @property
