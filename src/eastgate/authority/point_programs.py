@@ -41,6 +41,7 @@ class PointPrograms:
     """
 
     __slots__ = (
+        "_finds",
         "asks",
         "authorizers",
         "derivations",
@@ -64,6 +65,7 @@ class PointPrograms:
     ) -> None:
         self.points = points
         self.programs = programs
+        self._finds = tuple((program, program.finder.find) for program in programs)
         self.uncertain = uncertain
         self.layers = tuple(layer for program in programs for layer in program.layers)
         self.looked_at = looked_at_by(self.layers)
@@ -90,8 +92,8 @@ class PointPrograms:
         """Decide about a request that arrives at these points: by the first denial, or the last acceptance."""
         request = arrival[1]  # by its place, which is quicker, and every question does this
         deciding, last = None, PASSED
-        for program in self.programs:
-            verdict = program.finder.find(request)
+        for program, find in self._finds:
+            verdict = find(request)
             if not verdict & 1:
                 return _make(ArrivalVerdict, (arrival, self, program, verdict))
             if verdict != PASSED:

@@ -10,13 +10,13 @@ checkers, `fields`, `replace`, `signature` and `match` there is no difference.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-__all__ = ["brief", "dataclass", "set_class", "unfrozen"]
+__all__ = ["brief", "dataclass", "set_class", "strings_in", "unfrozen"]
 
 _OPTIONS = {"eq", "frozen", "kw_only", "order", "slots", "weakref_slot"}
 _SPECIAL = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__", "__slots__", "__match_args__"}
@@ -187,6 +187,22 @@ def _init(
     init = _compile(made, f"__init__({signature})", lines or ["pass"], names)
     init.__annotations__ = {**{field.name: field.type for field in fields if field.init}, "return": None}
     return init
+
+
+def strings_in(value: object) -> Iterator[str]:
+    """Yield every text in a record, and in what it holds that counts for its equality."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from strings_in(part)
+    elif isinstance(value, tuple | list | frozenset):
+        for part in value:
+            yield from strings_in(part)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            if field.compare:
+                yield from strings_in(getattr(value, field.name))
 
 
 class _Unfrozen(dict[type, Any]):

@@ -12,6 +12,7 @@ from itertools import chain
 
 from eastgate.authority.authority import Authority
 from eastgate.basics.collection import no_collection
+from eastgate.basics.records import strings_in
 from eastgate.ir import Computed, Is, Layer, Not, OneOf, Predicate, Present, is_network, rewrite
 from eastgate.ir import atoms as atoms_of
 from eastgate.ir.addresses import is_host
@@ -35,7 +36,6 @@ from eastgate.reach.numbering import caller_atoms, number_callers
 from eastgate.reach.opposition import Opposition, oppositions
 from eastgate.reach.pairing import Pair, Pairing, go_on, pair_destinations, pair_workloads
 from eastgate.reach.reachability import Reachability
-from eastgate.reach.strings import strings_in
 
 _BEFORE = " (before)"  # marks the answer of an authorizer that has changed, as the old side has it
 

@@ -63,8 +63,8 @@ def _http(question: Question) -> Values:
         raise QuestionError(BAD_ATTRIBUTE, message, f"write one of {', '.join(_PROTOCOLS)}")
     if question.method is not None:
         values[METHOD] = question.method
-    if question.path is not None:
-        values.update(path_values(question.path))
+    if (path := question.path) is not None:
+        values |= _remembered_path(path) if len(path) <= _LONGEST else _read_path(path)
     if question.sni is not None:
         values[SNI] = comparable_sni(question.sni)
     if question.headers:
