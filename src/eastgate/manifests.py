@@ -10,6 +10,7 @@ from eastgate.dialects import Policy
 from eastgate.dialects.rejected import RejectedPolicy
 from eastgate.reading.jwt import DiscoveredKeys, Keys, KeySource, KnownKeys
 from eastgate.reading.manifests import Bounds, Document, Node
+from eastgate.reading.manifests.custom import CustomResources
 from eastgate.reading.repository import LeftOut
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "ChangedNames",
     "Changes",
     "Code",
+    "CustomResources",
     "Diagnostic",
     "DiscoveredKeys",
     "Document",

@@ -25,6 +25,7 @@ from eastgate.cluster.unread import (
 )
 from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.codes import NOT_DEPLOYED
+from eastgate.reading.manifests.document import content_of
 from eastgate.settings import Settings
 
 _NOTE: Final = "no environment has it"
@@ -40,11 +41,17 @@ def undeployed_policies(documents: Iterable[Document], settings: Settings) -> It
             unread = unread_object(known, document)
             yield replace(unread, kind=_kind(document, known.plane, known.target_field))
         elif (document.group, document.kind) in network:
-            field = TargetField.POD_SELECTOR if document.kind == "NetworkPolicy" else TargetField.SUBJECT
+            field = TargetField.SUBJECT if _has_subject(document) else TargetField.POD_SELECTOR
             yield unread_object(_kind(document, EnforcementPlane.NETWORK, field), document)
         elif dialects.is_policy(document):
             targets = UnreadTargets(dialects.reject(document, [], settings).targets)
             yield Unread(_kind(document, EnforcementPlane.MESH, TargetField.NAMESPACE), targets, document)
+
+
+def _has_subject(document: Document) -> bool:
+    content = content_of(document)
+    spec = content.get("spec") if isinstance(content, dict) else None
+    return isinstance(spec, dict) and "subject" in spec
 
 
 def _kind(document: Document, plane: EnforcementPlane, field: TargetField) -> UnreadKind:
