@@ -301,3 +301,12 @@ def test_what_a_set_changes_in_ways_that_are_not_followed_is_named(here: Path) -
     assert _left_out(environment) == [("Application x", "its template has an expression that is not followed")]
     (environment,) = found(here, {"set.yaml": files["set.yaml"] + "  templatePatch: 'x'\n"})
     assert _left_out(environment) == [("Application x", "its templatePatch is not followed")]
+
+
+def test_an_app_of_apps_patches_its_applications(here: Path) -> None:
+    operation = "[{op: replace, path: /spec/source/path, value: two}]"
+    patch = f"{{patches: [{{target: {{kind: Application}}, patch: '{operation}'}}]}}"
+    files = {"root.yaml": application("root", f"{{path: apps, kustomize: {patch}}}")}
+    files |= {"apps/kustomization.yaml": kustomization("a.yaml"), "apps/a.yaml": application("a", "{path: one}")}
+    environments = named(found(here, {**files, "one/p.yaml": policy("one"), "two/p.yaml": policy("two")}))
+    assert environments["root"].parts[1:] == (Files(("two/p.yaml",), "shop"),)

@@ -308,3 +308,13 @@ def test_files_that_flux_does_not_get_are_no_part_of_it(here: Path) -> None:
     (environment,) = found(here, files)
     assert environment.parts == (Files(("app/a.yaml",)),)
     assert environment.undeployed.files == ("app/x.yaml", "app/drafts/d.yaml")
+
+
+def test_a_resource_set_is_named(here: Path) -> None:
+    text = "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: r, namespace: shop}\n"
+    expected = [("ResourceSet shop/r", "the objects that it makes are not followed")]
+    for files in ({"k.yaml": flux("k", "./app"), "app/r.yaml": text}, {"k.yaml": "a: 1\n", "app/r.yaml": text}):
+        (environment,) = found(here, {**files, "app/p.yaml": policy("p")})
+        assert _left_out(environment) == expected
+    (environment,) = found(here, {"app/kustomization.yaml": kustomization("r.yaml", "p.yaml")})
+    assert _left_out(environment) == expected
