@@ -90,6 +90,29 @@ def test_policies_beside_something_else_may_be_about_what_runs_elsewhere_too(rep
     assert result.stdout.splitlines()[0].endswith("not decided in prod")
 
 
+@pytest.mark.parametrize(
+    ("selector", "namespace", "told"),
+    [
+        ("{}", "shop", "not decided in prod"),
+        ("{}", "other", "not in prod"),
+        ("{matchLabels: {app: web}}", "shop", "not in prod"),
+    ],
+)
+def test_policies_for_a_whole_namespace_may_be_about_what_runs_elsewhere(
+    selector: str, namespace: str, told: str, repo: Cli
+) -> None:
+    pods = _PODS.replace("name: cart", "name: batch").replace("app: cart", "app: batch")
+    pods += f"---\n{_PODS.replace('namespace: shop', 'namespace: other')}"
+    policy = _CLOSED.replace("{matchLabels: {app: cart}}", selector).replace(
+        "namespace: shop", f"namespace: {namespace}"
+    )
+    _write("repo/prod", pods, policy)
+    Path("repo/staging/1.yaml").unlink()
+    result = repo("check", "-f", "repo", *_ASK)
+    assert result.stdout.splitlines()[0] == f"ALLOW in dev, staging; {told}"
+    assert result.exit_code == (3 if "not decided" in told else 0)
+
+
 def test_an_environment_without_the_destination_is_named_and_no_error(repo: Cli) -> None:
     _write("repo/dev", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
     result = repo("check", "-f", "repo", *_ASK)

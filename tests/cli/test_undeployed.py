@@ -172,3 +172,56 @@ def test_a_graph_marks_what_such_a_policy_could_deny(repo: Cli) -> None:
     told = repo("graph", ".")
     assert (told.exit_code, "allow?" in told.stdout) == (3, True)
     assert "no environment has it" in told.stdout
+
+
+FLUX = """\
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: apps, namespace: flux-system}
+spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
+"""
+OPEN = CLOSED.replace("name: closed", "name: open, annotations: {NOTE}").replace(
+    "policyTypes", "ingress: [{}], policyTypes"
+)
+
+
+@pytest.mark.parametrize(
+    ("tool", "note", "is_applied"),
+    [
+        ("argo", "argocd.argoproj.io/hook: Skip", False),
+        ("argo", "argocd.argoproj.io/hook: 'SyncFail,PostDelete'", False),
+        ("argo", "argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/hook-delete-policy: HookSucceeded", False),
+        ("argo", "argocd.argoproj.io/hook: PreSync", True),
+        ("argo", "config.kubernetes.io/local-config: 'true'", True),
+        ("argo", "kustomize.toolkit.fluxcd.io/reconcile: disabled", True),
+        ("flux", "kustomize.toolkit.fluxcd.io/reconcile: disabled", False),
+        ("flux", "kustomize.toolkit.fluxcd.io/ssa: Ignore", False),
+        ("flux", "config.kubernetes.io/local-config: 'true'", False),
+        ("flux", "config.kubernetes.io/local-config: 'false'", True),
+        ("flux", "argocd.argoproj.io/hook: Skip", True),
+    ],
+)
+def test_a_policy_that_its_tool_does_not_apply_allows_nothing(
+    tool: str, note: str, is_applied: bool, repo: Cli
+) -> None:
+    root = APPLICATION.replace("NAME", "apps").replace("p*.yaml", "") if tool == "argo" else FLUX
+    _write({"root.yaml": root, "apps/pods.yaml": PODS, "apps/closed.yaml": CLOSED})
+    _write({"apps/open.yaml": OPEN.replace("NOTE", note)})
+    assert repo("check", ".", *ASK).exit_code == (0 if is_applied else 1)
+    assert ("no environment has NetworkPolicy shop/open" in repo("lint", ".").stdout) is not is_applied
+
+
+def test_a_policy_that_its_tool_does_not_apply_is_named_where_it_would_deny(repo: Cli) -> None:
+    closed = CLOSED.replace("name: closed", "name: closed, annotations: {argocd.argoproj.io/hook: Skip}")
+    root = APPLICATION.replace("NAME", "apps").replace("p*.yaml", "")
+    _write({"root.yaml": root, "apps/pods.yaml": PODS, "apps/closed.yaml": closed})
+    told = repo("check", ".", *ASK)
+    assert (told.exit_code, told.stdout.startswith(f"ALLOW {DEPLOYED} ")) == (3, True)
+
+
+def test_files_that_templates_read_are_parts_of_their_chart(repo: Cli) -> None:
+    chart = {"chart/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\n", "chart/templates/pods.yaml": PODS}
+    _write({**chart, "chart/files/p.yaml": CLOSED})
+    assert "EG1044" in repo("lint", ".").stdout
+    _write({"chart/templates/x.yaml": '{{ .Files.Get "files/p.yaml" }}\n'})
+    assert "EG1044" not in repo("lint", ".").stdout

@@ -227,7 +227,7 @@ def _decide(sources: Sources, asked: Asked) -> tuple[Decision, _More]:
         answer = _answer(question, authority)
         is_hidden = answer.decision.allowed and _hides_http(answer.decision, authority)
     except QuestionError as error:
-        note_absence(error, sources, authority)
+        note_absence(error, sources, authority, getattr(question.destination, "namespace", None))
         errors = (own for policy in authority.rejected for own in policy.errors)
         broken = (diagnostic for diagnostic in errors if diagnostic not in error.diagnostics)
         fail([*error.diagnostics, *broken, *doubts], authority.unread_objects.objects)

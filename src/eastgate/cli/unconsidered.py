@@ -10,6 +10,7 @@ from eastgate.authority.questions import NOT_DECLARED, QuestionError
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.options import Sources
 from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say, say_absent
+from eastgate.cluster import Everything, PodsAcross, PodsMatching, Selector, Target
 from eastgate.cluster.unread import (
     Handling,
     Standing,
@@ -28,9 +29,14 @@ def status_of(decision: Decision, handling: Handling) -> int:
     return ALLOWED if decision.allowed else DENIED
 
 
-def note_absence(error: QuestionError, sources: Sources, authority: Authority) -> None:
-    """Note that the environment does not have an end of the question, if that is why it cannot be decided."""
-    if error.diagnostic.code is NOT_DECLARED and is_whole(sources, authority) and not _is_about_others(authority):
+def note_absence(error: QuestionError, sources: Sources, authority: Authority, namespace: str | None = None) -> None:
+    """Note that the environment does not have an end of the question, if that is why it cannot be decided.
+
+    `namespace` is that of the destination: policies here for all of it may be about it in another environment.
+    """
+    if error.diagnostic.code is not NOT_DECLARED or not is_whole(sources, authority):
+        return
+    if not _is_about_others(authority) and not _is_about_all_of(namespace, authority):
         say_absent()
 
 
@@ -40,6 +46,31 @@ def _is_about_others(authority: Authority) -> bool:
     if not world.workloads:
         return bool(policies) or any(unread.kind.is_deployed for unread in authority.unread_objects.objects)
     return any(not any(world.select(target) for target in policy.targets) for policy in policies if policy.targets)
+
+
+def _is_about_all_of(namespace: str | None, authority: Authority) -> bool:
+    """Return whether a policy is about every pod of a namespace, whichever environment has it."""
+    if namespace is None:
+        return False
+    targets = (target for policy in authority.policies for target in policy.targets)
+    deployed = (
+        unread for unread in authority.unread_objects.objects if unread.kind.is_deployed and unread.part is None
+    )
+    unread = (
+        target for each in deployed if each.acts for target in (*each.targets.destinations, *each.targets.callers)
+    )
+    return any(_is_all_of(target, namespace, authority) for target in (*targets, *unread))
+
+
+def _is_all_of(target: Target, namespace: str, authority: Authority) -> bool:
+    match target:
+        case Everything(where):
+            return where in (None, namespace)
+        case PodsMatching(where, selector):
+            return where == namespace and selector == Selector()
+        case PodsAcross(namespaces, pods):
+            return pods == Selector() and namespaces.matches(authority.world.namespace(namespace).labels)
+    return False
 
 
 def is_whole(sources: Sources, authority: Authority) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.reading.manifests import Plain
-from eastgate.reading.repository import ChartRender, Files, KustomizeBuild
+from eastgate.reading.repository import ChartRender, EntryKind, Environment, Files, KustomizeBuild
 from tests.reading.repository.trees import application, found, kustomization, named, policy
 
 _CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
@@ -166,3 +166,147 @@ def test_applications_that_a_folder_holds_belong_to_the_one_that_deploys_it(here
     )
     assert environment.name == "root"
     assert environment.parts == (Files(("web/policy.yaml",), "web"),)
+
+
+def _left_out(environment: Environment) -> list[tuple[str, str]]:
+    return [(gap.what, gap.why) for gap in environment.left_out]
+
+
+def test_an_app_of_apps_is_an_environment_for_each_cluster(here: Path) -> None:
+    def on(name: str, destination: str) -> str:
+        return application(name, f"{{path: {name}}}").replace("namespace: shop", f"namespace: shop, {destination}")
+
+    files = {"root.yaml": application("root", "{path: apps}"), "apps/kustomization.yaml": kustomization("all.yaml")}
+    files["apps/all.yaml"] = "---\n".join(
+        (
+            on("prod", "server: 'https://prod.example.com:6443'"),
+            on("more", "server: 'https://prod.example.com:6443'"),
+            on("staging", "name: staging"),
+            on("here", "name: in-cluster"),
+            on("too", "server: 'https://kubernetes.default.svc'"),
+        )
+    )
+    files |= {f"{name}/p.yaml": policy(name) for name in ("prod", "more", "staging", "here", "too")}
+    environments = named(found(here, files))
+    assert {name: [getattr(part, "paths", ()) for part in each.parts] for name, each in environments.items()} == {
+        "in-cluster": [(), ("here/p.yaml",), ("too/p.yaml",)],
+        "prod.example.com": [("prod/p.yaml",), ("more/p.yaml",)],
+        "staging": [("staging/p.yaml",)],
+    }
+
+
+def test_one_other_cluster_is_no_choice(here: Path) -> None:
+    files = {"root.yaml": application("root", "{path: apps}"), "prod/p.yaml": policy("p")}
+    files["apps/a.yaml"] = application("a", "{path: prod}").replace("namespace: shop", "name: prod")
+    assert [environment.name for environment in found(here, files)] == ["root"]
+
+
+@pytest.mark.parametrize("names", [("prod",), ("prod", "staging")])
+def test_an_application_is_what_its_overlay_makes_of_it(names: tuple[str, ...], here: Path) -> None:
+    files = {
+        "argocd/base/kustomization.yaml": kustomization("a.yaml"),
+        "argocd/base/a.yaml": application("a", "{path: shop-base}"),
+        "shop-base/p.yaml": policy("base"),
+    }
+    for name in names:
+        operation = f"[{{op: replace, path: /spec/source/path, value: shop-{name}}}]"
+        patch = f"patches:\n- target: {{kind: Application}}\n  patch: '{operation}'\n"
+        files[f"argocd/{name}/kustomization.yaml"] = kustomization("../base", more=patch)
+        files[f"shop-{name}/p.yaml"] = policy(name)
+    argo = [each for each in found(here, files) if each.kind is EntryKind.ARGO]
+    assert [each.name for each in argo] == (["a"] if len(names) == 1 else ["prod/a", "staging/a"])
+    assert [part for each in argo for part in each.parts] == [Files((f"shop-{name}/p.yaml",), "shop") for name in names]
+
+
+def test_what_a_kustomization_replaces_in_an_application_is_named(here: Path) -> None:
+    def left_out(kind: str) -> list[tuple[str, str]]:
+        target = f"{{select: {{kind: {kind}}}, fieldPaths: [spec.source.path]}}"
+        more = f"replacements: [{{source: {{kind: ConfigMap, name: x}}, targets: [{target}]}}]\n"
+        files = {"apps/kustomization.yaml": kustomization("a.yaml", more=more), "one/p.yaml": policy("one")}
+        files["apps/a.yaml"] = application("a", "{path: one}")
+        return _left_out(named(found(here, files))["a"])
+
+    why = "`replacements` of `apps` may change it, which is not followed"
+    assert left_out("Application") == [("Application a", why)]
+    assert left_out("Deployment") == []
+
+
+def test_a_folder_that_another_repository_may_have_is_named(here: Path) -> None:
+    files = {
+        f"apps/{name}.yaml": application(name, f"{{path: {name}, repoURL: 'https://git.example/own.git'}}")
+        for name in "ab"
+    }
+    files["apps/c.yaml"] = application("c", "{path: c, repoURL: 'https://git.example/other.git'}")
+    environments = named(found(here, files | {f"{name}/p.yaml": policy(name) for name in "abc"}))
+    assert [environments[name].left_out for name in "ab"] == [(), ()]
+    why = "it names the repository `other`, which may be another one: `c` of this one is read"
+    assert _left_out(environments["c"]) == [("Application c", why)]
+    assert environments["c"].parts == (Files(("c/p.yaml",), "shop"),)
+
+
+def test_values_of_another_repository_are_not_those_of_this_one(here: Path) -> None:
+    def application_with(url: str) -> str:
+        chart = "{path: web, repoURL: 'https://git.example/own', helm: {valueFiles: [$v/prod.yaml]}}"
+        return application("a", "{}").replace("source: {}", f"sources: [{chart}, {{repoURL: '{url}', ref: v}}]")
+
+    files = {"web/Chart.yaml": _CHART, "prod.yaml": "a: 1\n"}
+    (own,) = found(here, {**files, "a.yaml": application_with("git@git.example:fork/own.git")})
+    assert isinstance(own.parts[0], ChartRender)
+    assert own.parts[0].value_files == ("prod.yaml",)
+    (other,) = found(here, {**files, "a.yaml": application_with("https://git.example/values")})
+    assert _left_out(other) == [("values of Application a", "the values `$v/prod.yaml` are not in this repository")]
+
+
+def test_parameters_may_be_files(here: Path) -> None:
+    helm = "{namespace: own, fileParameters: [{name: a.b, path: files/x.txt}, {name: c, path: none.txt}]}"
+    files = {
+        "web/Chart.yaml": _CHART,
+        "web/files/x.txt": "true",
+        "a.yaml": application("a", f"{{path: web, helm: {helm}}}"),
+    }
+    (environment,) = found(here, files)
+    assert environment.parts == (ChartRender("web", "a", "own", (), ({"a": {"b": "true"}},)),)
+    why = "the file `none.txt` of the parameter `c` is not in this repository"
+    assert _left_out(environment) == [("Application a", why)]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "is_named"),
+    [
+        ("x.jsonnet", "{}", True),
+        ("x.libsonnet", "{}", False),
+        ("x.jsonnet", "{exclude: '*.jsonnet'}", False),
+        ("sub/x.jsonnet", "{}", False),
+        ("sub/x.jsonnet", "{recurse: true}", True),
+    ],
+)
+def test_jsonnet_beside_manifests_is_named(name: str, options: str, is_named: bool, here: Path) -> None:
+    files = {
+        "app/p.yaml": policy("p"),
+        f"app/{name}": "{}",
+        "a.yaml": application("a", f"{{path: app, directory: {options}}}"),
+    }
+    (environment,) = found(here, files)
+    assert _left_out(environment) == ([("Application a", "`app` has Jsonnet")] if is_named else [])
+
+
+def test_what_a_set_changes_in_ways_that_are_not_followed_is_named(here: Path) -> None:
+    files = {"one/Chart.yaml": _CHART, "set.yaml": _set("[{list: {elements: [{p: one, v: '1'}]}}]", "x", "{{p}}")}
+    (environment,) = found(here, files)
+    assert environment.left_out == ()
+    more = "        helm: {parameters: [{name: a, value: '{{ .v | quote }}'}]}\n"
+    text = files["set.yaml"].replace("      source: {path: '{{p}}', repoURL: 'https://git.example/a/b'}\n", "")
+    source = f"      source:\n        path: '{{{{p}}}}'\n        repoURL: 'https://git.example/a/b'\n{more}"
+    (environment,) = found(here, {"set.yaml": text + source})
+    assert _left_out(environment) == [("Application x", "its template has an expression that is not followed")]
+    (environment,) = found(here, {"set.yaml": files["set.yaml"] + "  templatePatch: 'x'\n"})
+    assert _left_out(environment) == [("Application x", "its templatePatch is not followed")]
+
+
+def test_an_app_of_apps_patches_its_applications(here: Path) -> None:
+    operation = "[{op: replace, path: /spec/source/path, value: two}]"
+    patch = f"{{patches: [{{target: {{kind: Application}}, patch: '{operation}'}}]}}"
+    files = {"root.yaml": application("root", f"{{path: apps, kustomize: {patch}}}")}
+    files |= {"apps/kustomization.yaml": kustomization("a.yaml"), "apps/a.yaml": application("a", "{path: one}")}
+    environments = named(found(here, {**files, "one/p.yaml": policy("one"), "two/p.yaml": policy("two")}))
+    assert environments["root"].parts[1:] == (Files(("two/p.yaml",), "shop"),)

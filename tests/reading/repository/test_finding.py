@@ -284,3 +284,16 @@ def test_the_file_of_a_tool_that_leads_out_is_not_read(here: Path) -> None:
     environments = find_environments(["."], Bounds.of(["."]), reporter, RepositoryOptions())
     assert {each.name: each.kind for each in environments} == {"m": EntryKind.KUSTOMIZATION, "k": EntryKind.FOLDER}
     assert len(reporter.errors) == 1
+
+
+def test_what_skaffold_would_fetch_or_change_is_named(here: Path) -> None:
+    text = "apiVersion: skaffold/v4beta6\nkind: Config\n"
+    text += "requires: [{git: {repo: 'https://git.example/x'}}]\n"
+    text += "manifests: {rawYaml: ['a.yaml', 'https://example.com/d.yaml'], kpt: [x], transform: [{name: y}]}\n"
+    (environment,) = found(here, {"skaffold.yaml": text, "a.yaml": policy("a")})
+    assert [(gap.what, gap.why) for gap in environment.left_out] == [
+        ("`https://example.com/d.yaml`", "it would have to be fetched"),
+        ("`https://git.example/x`", "it would have to be fetched"),
+        ("`kpt` of skaffold", "it is not followed"),
+        ("`transform` of skaffold", "it is not followed"),
+    ]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eastgate.reading.repository import ChartRender, Files, KustomizeBuild
+import pytest
+
+from eastgate.reading.repository import ChartRender, EntryKind, Environment, Files, KustomizeBuild
 from tests.reading.repository.building import names, read_environment
 from tests.reading.repository.trees import flux, found, kustomization, named, policy
 
@@ -200,3 +202,119 @@ def test_circles_end(here: Path) -> None:
         },
     )
     assert environment.parts == (Files(("b/policy.yaml",)),)
+
+
+def _left_out(environment: Environment) -> list[tuple[str, str]]:
+    return [(gap.what, gap.why) for gap in environment.left_out]
+
+
+_PATCH = "patches:\n- target: {kind: Kustomization}\n  patch: '[{op: replace, path: /spec/path, value: ./NAME}]'\n"
+
+
+@pytest.mark.parametrize("clusters", [("prod",), ("prod", "staging")])
+def test_a_kustomization_is_what_the_overlay_of_a_cluster_makes_of_it(clusters: tuple[str, ...], here: Path) -> None:
+    files = {
+        "clusters/base/kustomization.yaml": kustomization("apps.yaml"),
+        "clusters/base/apps.yaml": flux("apps", "./base"),
+        "base/p.yaml": policy("base"),
+    }
+    for name in clusters:
+        overlay = kustomization("../base", more=_PATCH.replace("NAME", name))
+        files |= {f"clusters/{name}/kustomization.yaml": overlay, f"{name}/p.yaml": policy(name)}
+    environments = named(found(here, files))
+    for name in clusters:
+        assert environments[name].parts == (KustomizeBuild(f"clusters/{name}"), Files((f"{name}/p.yaml",)))
+    assert "base" not in environments or environments["base"].kind is EntryKind.FOLDER
+
+
+def test_a_patch_is_for_its_namespace_and_version(here: Path) -> None:
+    for target, path in (
+        ("namespace: elsewhere", "one"),
+        ("version: v2", "one"),
+        ("namespace: flux-system", "two"),
+        ("namespace: flux.*, version: v1", "two"),
+    ):
+        more = _PATCH.replace("{kind: Kustomization", f"{{kind: Kustomization, {target}").replace("NAME", "two")
+        files = {"c/kustomization.yaml": kustomization("k.yaml", more=more), "c/k.yaml": flux("k", "./one")}
+        files |= {"one/p.yaml": policy("one"), "two/p.yaml": policy("two")}
+        environment = named(found(here, files))["c"]
+        assert environment.parts[1:] == (Files((f"{path}/p.yaml",)),), target
+
+
+def test_what_a_build_changes_in_ways_that_are_not_followed_is_named(here: Path) -> None:
+    why = "`{}` of `c` may change it, which is not followed"
+    target = "{select: {kind: Kustomization}, fieldPaths: [spec.path]}"
+    operations = "'[{op: move, from: /spec/x, path: /spec/path}]'"
+    patch = "a patch cannot be read, which may change what a Helm chart deploys"
+    cases = {
+        f"replacements: [{{source: {{kind: A}}, targets: [{target}]}}]\n": (
+            "Kustomization flux-system/k",
+            why.format("replacements"),
+        ),
+        "replacements: [{path: r.yaml}]\n": ("Kustomization flux-system/k", why.format("replacements")),
+        "transformers: [t.yaml]\n": ("Kustomization flux-system/k", why.format("transformers")),
+        f"patches: [{{target: {{kind: Kustomization}}, patch: {operations}}}]\n": ("the patches of `c`", patch),
+    }
+    for more, expected in cases.items():
+        files = {"c/kustomization.yaml": kustomization("k.yaml", more=more), "c/k.yaml": flux("k", "./one")}
+        (environment,) = found(here, {**files, "one/p.yaml": policy("one"), "c/r.yaml": f"- targets: [{target}]\n"})
+        assert _left_out(environment) == [expected], more
+
+
+def test_variables_that_a_build_may_change_are_open(here: Path) -> None:
+    target = "{select: {kind: ConfigMap}, fieldPaths: [data.DOMAIN]}"
+    more = f"replacements: [{{source: {{kind: ConfigMap, name: x}}, targets: [{target}]}}]\n"
+    files = {"k.yaml": flux("k", "./app", _FROM), "m.yaml": flux("m", "./meta"), "app/p.yaml": policy("p")}
+    files |= {"meta/kustomization.yaml": kustomization("s.yaml", more=more), "meta/s.yaml": f"{_SETTINGS}  DOMAIN: a\n"}
+    (environment,) = found(here, files)
+    builds = {part.folder: part for part in environment.parts if isinstance(part, KustomizeBuild)}
+    assert (builds["app"].variables, builds["app"].hidden) == ({}, None)
+
+
+def test_what_is_suspended_or_for_another_cluster_is_read_and_named(here: Path) -> None:
+    suspended = "it is suspended: what it deployed before may be something else"
+    elsewhere = "it deploys to another cluster, which its kubeConfig names"
+    for spec, why in (("suspend: true", suspended), ("kubeConfig: {secretRef: {name: x}}", elsewhere)):
+        (environment,) = found(here, {"k.yaml": flux("k", "./app", spec), "app/p.yaml": policy("p")})
+        assert environment.parts == (Files(("app/p.yaml",)),)
+        assert _left_out(environment) == [("Kustomization flux-system/k", why)]
+        chart = {"chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n"}
+        release = _release("web", "./chart", spec)
+        (environment,) = found(
+            here, {**chart, "k.yaml": flux("k", "./app"), "app/r.yaml": release, "app/p.yaml": "a: 1\n"}
+        )
+        assert _left_out(environment) == [("HelmRelease shop/web", why)]
+        for name in ("app/p.yaml", "app/r.yaml", "chart/Chart.yaml"):
+            Path(name).unlink()
+
+
+def test_a_folder_that_another_repository_may_have_is_named(here: Path) -> None:
+    repository = "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\n"
+    repository += "metadata: {name: other, namespace: flux-system}\nspec: {url: 'https://git.example/policies'}\n"
+    other = (
+        flux("b", "./b")
+        .replace("name: flux-system}\n", "name: other}\n")
+        .replace("namespace: other", "namespace: flux-system")
+    )
+    files = {"k.yaml": f"{flux('a', './a')}---\n{other}{repository}", "a/p.yaml": policy("a"), "b/p.yaml": policy("b")}
+    (environment,) = found(here, files)
+    why = "it names the repository `policies`, which may be another one: `./b` of this one is read"
+    assert _left_out(environment) == [("Kustomization flux-system/b", why)]
+
+
+def test_files_that_flux_does_not_get_are_no_part_of_it(here: Path) -> None:
+    files = {"k.yaml": flux("k", "./app"), ".sourceignore": "# no\ndrafts/\nx.yaml\n"}
+    files |= {f"app/{name}.yaml": policy(name) for name in ("a", "x")} | {"app/drafts/d.yaml": policy("d")}
+    (environment,) = found(here, files)
+    assert environment.parts == (Files(("app/a.yaml",)),)
+    assert environment.undeployed.files == ("app/x.yaml", "app/drafts/d.yaml")
+
+
+def test_a_resource_set_is_named(here: Path) -> None:
+    text = "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: r, namespace: shop}\n"
+    expected = [("ResourceSet shop/r", "the objects that it makes are not followed")]
+    for files in ({"k.yaml": flux("k", "./app"), "app/r.yaml": text}, {"k.yaml": "a: 1\n", "app/r.yaml": text}):
+        (environment,) = found(here, {**files, "app/p.yaml": policy("p")})
+        assert _left_out(environment) == expected
+    (environment,) = found(here, {"app/kustomization.yaml": kustomization("r.yaml", "p.yaml")})
+    assert _left_out(environment) == expected

@@ -13,10 +13,11 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.node import NoNumberError, Plain, resolve
 from eastgate.reading.repository.applicationsets import OPEN, applications_of
-from eastgate.reading.repository.contents import Contents, contents_of, declarations_as_built
+from eastgate.reading.repository.contents import Contents, contents_of, declarations_as_built, patches_of
 from eastgate.reading.repository.declarations import Declaration, entries, mapping, parsed, text_of, texts
 from eastgate.reading.repository.model import CHARTS_NOT_FETCHED, NOT_HERE, ChartRender
 from eastgate.reading.repository.parts import Draft, FolderChanges, inside, leads_out
+from eastgate.reading.repository.patching import apply
 from eastgate.reading.repository.releases import with_parameter
 from eastgate.reading.repository.sources import RepositorySource
 from eastgate.reading.repository.tree import Folder, Tree
@@ -188,7 +189,10 @@ class _Application:
 
     def _take(self, application: Declaration, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
         self._draft(application).add_contents(folder, contents, changes)
-        for declaration in contents.declarations:
+        declarations = contents.declarations
+        for patch in patches_of(self._tree, folder.path, dict(changes.overlay)):
+            declarations = apply(patch, declarations)
+        for declaration in declarations:
             if is_argo(declaration):
                 self.held.add(declaration.key)
                 for each in _applications(self._tree, declaration):

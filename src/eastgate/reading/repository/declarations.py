@@ -30,6 +30,7 @@ _KINDS: Final = frozenset(
         "Kustomization",
         "List",
         "OCIRepository",
+        "ResourceSet",
         "Secret",
     }
 )

@@ -17,12 +17,12 @@ from eastgate.reading.repository.argo import argo_applications, makes_applicatio
 from eastgate.reading.repository.asking import reads_files
 from eastgate.reading.repository.contents import contents_of
 from eastgate.reading.repository.declarations import entries, mapping, text_of
-from eastgate.reading.repository.flux import finder, flux_clusters, is_release
+from eastgate.reading.repository.flux import add_made, finder, flux_clusters, is_release
 from eastgate.reading.repository.model import ChartRender, EntryKind, Environment, RepositoryOptions, Undeployed
 from eastgate.reading.repository.naming import is_telling, names
 from eastgate.reading.repository.parts import Draft
 from eastgate.reading.repository.plain import Alike, plain_folders, same_text
-from eastgate.reading.repository.releases import add_release, local_charts
+from eastgate.reading.repository.releases import local_charts
 from eastgate.reading.repository.skaffold import skaffold_projects
 from eastgate.reading.repository.sources import RepositorySource
 from eastgate.reading.repository.tree import Folder, Tree, patch_files
@@ -156,9 +156,7 @@ def _kustomizations(tree: Tree, used: _Used) -> Iterator[_Entry]:
             continue
         draft, contents = Draft(), contents_of(tree, folder)
         draft.add_contents(folder, contents)
-        for declaration in contents.declarations:
-            if is_release(declaration):
-                add_release(tree, used.sources, declaration, finder(tree, contents.declarations), draft)
+        add_made(tree, used.sources, contents.declarations, finder(tree, contents.declarations), draft)
         yield _Entry(EntryKind.KUSTOMIZATION, folder.path, folder.path, draft)
 
 
@@ -233,8 +231,6 @@ def _plain(tree: Tree, used: _Used) -> Iterator[_Entry]:
         draft = Draft()
         draft.add_files(group.files)
         declared = [declaration for file in group.files for declaration in file.declarations]
-        for declaration in declared:
-            if is_release(declaration):
-                add_release(tree, used.sources, declaration, finder(tree, declared), draft)
+        add_made(tree, used.sources, declared, finder(tree, declared), draft)
         given = "" if os.path.relpath(group.folder, tree.path) != os.curdir else "manifests"
         yield _Entry(EntryKind.FOLDER, group.folder, group.folder, draft, given)

@@ -79,6 +79,26 @@ def is_release(declaration: Declaration) -> bool:
     return declaration.group == HELM_GROUP and declaration.kind == "HelmRelease" and bool(declaration.name)
 
 
+def makes_objects(declaration: Declaration) -> bool:
+    """Return whether an object of Flux makes others, and is no Kustomization."""
+    return is_release(declaration) or _is_resource_set(declaration)
+
+
+def _is_resource_set(declaration: Declaration) -> bool:
+    return declaration.group == _OPERATOR and declaration.kind == "ResourceSet"
+
+
+def add_made(
+    tree: Tree, sources: RepositorySource, declarations: Iterable[Declaration], find: Find, draft: Draft
+) -> None:
+    """Add the charts of HelmReleases to an environment, and name what makes objects in other ways."""
+    for declaration in declarations:
+        if is_release(declaration):
+            add_release(tree, sources, declaration, find, draft)
+        elif _is_resource_set(declaration):
+            draft.leave_out(declaration.title, declaration.where, "the objects that it makes are not followed")
+
+
 class _Held:
     """Which Kustomizations the paths of others hold."""
 
@@ -195,8 +215,8 @@ class _ClusterWalk:
             self.seen.append(declaration)
             if is_flux(declaration):
                 self._follow(declaration)
-            elif is_release(declaration):
-                add_release(self._tree, self._sources, declaration, self._find, self.draft)
+            else:
+                add_made(self._tree, self._sources, [declaration], self._find, self.draft)
 
     def _changed(self, found: Iterable[Declaration], folder: str, changes: FolderChanges) -> list[Declaration]:
         """Return the declarations of a folder as Flux changes them."""

@@ -18,7 +18,7 @@ from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.heads import metadata_in
 from eastgate.reading.manifests.yaml.parser import chunks
 from eastgate.reading.repository.declarations import ManifestFile, mapping, objects_in, parsed, text_of
-from eastgate.reading.repository.flux import is_release
+from eastgate.reading.repository.flux import makes_objects
 from eastgate.reading.repository.tree import Folder, Tree
 
 _TOP = regex(r"(?m)^(apiVersion|kind):[ ]*[\"']?([^\s\"'#]+)")
@@ -107,7 +107,7 @@ def plain_folders(tree: Tree, used_files: Collection[str], alike: Alike = same_t
 
 
 def _deploys(file: ManifestFile) -> bool:
-    return file.has_objects or any(map(is_release, file.declarations)) or bool(file.broken)
+    return file.has_objects or any(map(makes_objects, file.declarations)) or bool(file.broken)
 
 
 def _groups(folder: Folder, used_files: Collection[str], alike: Alike) -> list[PlainFolder]:
