@@ -120,6 +120,8 @@ def test_the_parts_of_builds_and_files_that_decide_nothing_are_not_named(repo: C
     _write({"overlays/prod/closed.yaml": CLOSED, "overlays/prod/patch.yaml": patch, "overlays/prod/file.yaml": CLOSED})
     unused = "kind: Component\npatches: [{path: patch.yaml}]\n"
     _write({"unused/kustomization.yaml": unused, "unused/patch.yaml": patch, "unused/values.yaml": "kind: Pod\n"})
+    apps = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: api}\nspec: {replicas: 2}\n"
+    _write({"overlays/dev/api_patch.yaml": apps})  # which nothing uses
     _write({"overlays/dev/dashboard.json": '{"kind": "Dashboard"}', "overlays/dev/c.yaml": "apiVersion: v1\nkind: X\n"})
     assert repo("lint", ".").stdout == "no findings; 2 environments: dev, prod\n"
 

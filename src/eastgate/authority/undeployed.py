@@ -62,7 +62,8 @@ def diagnose_undeployed(documents: Iterable[Document]) -> Iterator[Diagnostic]:
     """Yield a finding for each file with such objects."""
     files: dict[str, list[Document]] = {}
     for document in documents:
-        files.setdefault(document.span.file, []).append(document)
+        if not _is_patch(document):
+            files.setdefault(document.span.file, []).append(document)
     for several in files.values():
         named = ", ".join(printable(described(each)) for each in several[:_MOST_NAMED])
         more = f" and {len(several) - _MOST_NAMED} more" if len(several) > _MOST_NAMED else ""
@@ -70,3 +71,10 @@ def diagnose_undeployed(documents: Iterable[Document]) -> Iterator[Diagnostic]:
         yield Diagnostic(
             NOT_DEPLOYED, f"no environment has {named}{more}", several[0].locate("metadata", "name"), help_
         )
+
+
+def _is_patch(document: Document) -> bool:
+    """Return whether a workload lacks the selector that each has, as a patch of one does."""
+    content = content_of(document)
+    spec = content.get("spec") if isinstance(content, dict) else None
+    return document.group == "apps" and not (isinstance(spec, dict) and "selector" in spec)

@@ -187,5 +187,5 @@ def test_the_programs_get_nothing_of_the_environment(log: Path, here: Path, monk
     assert variables["HELM_PLUGINS"].startswith(variables["HOME"])
     assert not os.path.exists(variables["HOME"])
     assert words[:2] == ["template", "my"]
-    assert words[3:5] == ["--namespace=shop", "--skip-tests"]
+    assert words[3:6] == ["--namespace=shop", "--skip-tests", "--include-crds"]
     assert words[-2] == "--values"
