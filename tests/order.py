@@ -29,6 +29,7 @@ BUILT = (
     "tests/reading/repository/test_builds.py",
     "tests/reading/repository/test_builds_charts.py",
     "tests/reading/repository/test_builds_hostile.py",
+    "tests/reading/repository/test_builds_together.py",
 )
 """Files that need a program or a module of Go, and no API server: such tests have a marker."""
 

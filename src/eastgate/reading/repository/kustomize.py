@@ -23,6 +23,7 @@ from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.repository.charts import InflatedChart, inflate
 from eastgate.reading.repository.closure import BuildFiles, TooMuchError
 from eastgate.reading.repository.deciding import TakenFile, count_unused, short_definitions
+from eastgate.reading.repository.declarations import texts
 from eastgate.reading.repository.generators import without_missing_sources
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
@@ -38,7 +39,7 @@ _ORIGINS: list[Plain] = ["originAnnotations"]
 
 
 @dataclass(slots=True)
-class Folder:
+class BuiltFolder:
     """A kustomization in a build: its folder, its file, and what it says."""
 
     path: str
@@ -90,7 +91,7 @@ class KustomizationBuild:
         self.is_strict = False  # whether something may name a file out of what is copied
         self._workshop = workshop
         self._takes = takes
-        self.folders: dict[str, Folder] = {}
+        self.folders: dict[str, BuiltFolder] = {}
         self._absent: list[str] = []
         self.arguments: list[str] = []
         self.tries: list[tuple[BuildFiles, str]] = []  # the files to build, and their key, in the order of tries
@@ -214,7 +215,7 @@ class KustomizationBuild:
                 self.folders[real] = folder
                 waiting += self._collect(folder)
 
-    def _read(self, shown: str, real: str) -> Folder | None:
+    def _read(self, shown: str, real: str) -> BuiltFolder | None:
         """Read a kustomization; None if there is none, or it cannot be understood."""
         found: list[tuple[str, WrittenFile]] = []
         for name in FILES:
@@ -230,9 +231,9 @@ class KustomizationBuild:
         api_version = value.get("apiVersion")
         if isinstance(api_version, str) and api_version.partition("/")[0] != GROUP:
             return None
-        return Folder(real, shown, found[0][1], found[0][0], value)
+        return BuiltFolder(real, shown, found[0][1], found[0][0], value)
 
-    def _collect(self, folder: Folder) -> list[tuple[str, str]]:
+    def _collect(self, folder: BuiltFolder) -> list[tuple[str, str]]:
         """Collect the files that a kustomization names; return the folders."""
         waiting = self._collect_parts(folder)
         for path, name in remote_files(folder.value):
@@ -247,7 +248,7 @@ class KustomizationBuild:
             folder.lacks = True
         words = set(words_of(folder.value))
         for name in _WITH_FILES:
-            for entry in _strings(folder.value.get(name)):
+            for entry in texts(folder.value.get(name)):
                 file = self.closure.files.get(os.path.realpath(os.path.join(folder.path, entry)))
                 for value in file.values if file is not None else ():
                     words.update(words_of(value))
@@ -255,7 +256,7 @@ class KustomizationBuild:
             self._collect_word(folder, word)
         return waiting
 
-    def _collect_word(self, folder: Folder, word: str) -> None:
+    def _collect_word(self, folder: BuiltFolder, word: str) -> None:
         """Add the file that a word may name."""
         if not word or "\n" in word or "\0" in word:
             return
@@ -269,7 +270,7 @@ class KustomizationBuild:
             if self.closure.add_file(path, shown) is None:
                 self.is_strict = True
 
-    def _collect_parts(self, folder: Folder) -> list[tuple[str, str]]:
+    def _collect_parts(self, folder: BuiltFolder) -> list[tuple[str, str]]:
         waiting: list[tuple[str, str]] = []
         for name in PARTS:
             entries = folder.value.get(name)
@@ -310,7 +311,7 @@ class KustomizationBuild:
             return "it is a folder without a kustomization"
         return None
 
-    def _take_charts(self, folder: Folder) -> None:
+    def _take_charts(self, folder: BuiltFolder) -> None:
         """Render the charts of a kustomization, and put what they are among its resources."""
         if folder.value.pop("helmChartInflationGenerator", None) is not None:
             where = folder.where("helmChartInflationGenerator")
@@ -335,7 +336,7 @@ class KustomizationBuild:
                 self.inflated[path] = chart
                 names.append(os.path.relpath(path, folder.path))
 
-    def _generated(self) -> Folder | None:
+    def _generated(self) -> BuiltFolder | None:
         """Return a kustomization of the part's resources, as Flux generates one for a folder that has none."""
         if not self.part.resources:
             return None
@@ -353,12 +354,12 @@ class KustomizationBuild:
         self._collect_all(waiting)
         value: dict[str, Plain] = {"resources": names}
         path = os.path.join(self.root, FILES[0])
-        folder = Folder(self.root, self.part.folder, WrittenFile(self.part.folder, b""), path, value)
+        folder = BuiltFolder(self.root, self.part.folder, WrittenFile(self.part.folder, b""), path, value)
         folder.inner = [os.path.realpath(path) for _, path in waiting]
         self.folders[self.root] = folder
         return folder
 
-    def _overlay(self, top: Folder) -> None:
+    def _overlay(self, top: BuiltFolder) -> None:
         """Merge what Flux adds into the kustomization of the folder."""
         overlay = dict(self.part.overlay)
         if self.part.namespace is not None:
@@ -366,11 +367,11 @@ class KustomizationBuild:
         before = set(self.folders)
         top.value = merged(top.value, overlay)
         if "components" in overlay:
-            more = Folder(top.path, top.shown, top.file, top.file_path, {"components": overlay["components"]})
+            more = BuiltFolder(top.path, top.shown, top.file, top.file_path, {"components": overlay["components"]})
             self._collect_all(self._collect_parts(more))
-            kept = _strings(more.value.get("components"))
-            dropped = set(_strings(overlay["components"])) - set(kept)
-            top.value["components"] = [name for name in _strings(top.value["components"]) if name not in dropped]
+            kept = texts(more.value.get("components"))
+            dropped = set(texts(overlay["components"])) - set(kept)
+            top.value["components"] = [name for name in texts(top.value["components"]) if name not in dropped]
             top.inner += [path for path in self.folders if path not in before]
             top.lacks |= more.lacks
 
@@ -397,7 +398,3 @@ class KustomizationBuild:
 
     def _file_of(self, folder: str, name: str) -> WrittenFile | None:
         return self.closure.files.get(os.path.realpath(os.path.join(folder, name)))
-
-
-def _strings(value: Plain) -> list[str]:
-    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []

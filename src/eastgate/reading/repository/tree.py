@@ -269,7 +269,9 @@ def _look(folder: Folder, names: set[str], exclusion: Exclusion, bounds: Bounds)
 
     def content(name: str | None) -> Plain | None:
         path = os.path.join(folder.path, name) if name in names else ""
-        if not path or exclusion.holds(path, is_folder=False) or not bounds.hold(path):
+        if not path or exclusion.holds(path, is_folder=False):
+            return None
+        if not (bounds.hold(path) if os.path.islink(path) else bounds.hold_real(os.path.join(folder.real, str(name)))):
             return None
         raw = _content(path)
         values = parsed(path, _decoded(raw)) if raw is not None else []
