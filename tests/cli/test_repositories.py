@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from eastgate.cli import main
-from eastgate.reading.repository import builds
+from eastgate.reading.repository import builds as building
 
 pytestmark = pytest.mark.real  # builds are processes
 
@@ -27,11 +28,12 @@ UNREADABLE = {"malformed", "flux-hostile"}
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep builds of this module, so that each layout is built once."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-    patch.delenv("EASTGATE_CACHE", raising=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("EASTGATE_CACHE", raising=False)
+        yield
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -59,5 +61,5 @@ def test_what_is_kept_or_built_together_changes_no_answer(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     found = [answers(), answers()]
     monkeypatch.setenv("EASTGATE_CACHE", "off")
-    monkeypatch.setattr(builds, "batches_of", lambda _waiting: [])
+    monkeypatch.setattr(building, "batches_of", lambda _waiting: [])
     assert found == [answers()] * 2
