@@ -28,7 +28,7 @@ demo: $(READY)  ## a tour of a small shop and one of agents and their tools, thr
 test: $(READY)  ## everything that CI runs; programs that are built from source are built meanwhile, for the tests at the end
 	@$(BIN)/python -m tests.programs & builder=$$!; trap "kill $$builder 2>/dev/null" EXIT; \
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint tables && \
-	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=
 
 tables: $(READY)  ## the decision tables of the conformance suites and of the examples
 	@$(BIN)/eastgate test conformance examples

@@ -32,6 +32,7 @@ BUILT = (
     "tests/reading/repository/test_builds.py",
     "tests/reading/repository/test_builds_charts.py",
     "tests/reading/repository/test_builds_hostile.py",
+    "tests/reading/repository/test_builds_together.py",
 )
 """Files that need a program that is built from source, and no API server: tests with a server have a marker."""
 

@@ -68,6 +68,7 @@ REAL = (
     "reading/repository/test_builds_cached.py",
     "reading/repository/test_builds_charts.py",
     "reading/repository/test_builds_hostile.py",
+    "reading/repository/test_builds_together.py",
     "test_bench.py",
     "test_demo.py",
     "envoy/server",

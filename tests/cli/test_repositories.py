@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from eastgate.cli import main
+from eastgate.reading.repository import builds as building
 
 pytestmark = pytest.mark.real  # builds are processes
 
@@ -46,3 +47,19 @@ def test_each_command_answers_at_the_root(layout: Path, command: str, monkeypatc
     assert done.exit_code in ((0, 1, 2, 3) if layout.name in UNREADABLE or command == "lint" else (0, 1, 3)), (
         done.output
     )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda path: path.name)
+def test_what_is_kept_or_built_together_changes_no_answer(
+    layout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(layout)
+
+    def answers() -> list[str]:
+        return [CliRunner().invoke(main, COMMANDS[command]).output for command in ("lint", "workloads", "policies")]
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = [answers(), answers()]
+    monkeypatch.setenv("EASTGATE_CACHE", "off")
+    monkeypatch.setattr(building, "batches_of", lambda _waiting: [])
+    assert found == [answers()] * 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import field
 from itertools import product
 from math import prod
 
@@ -103,8 +104,11 @@ class ReceiverEnd:
     values: Values
     program: Program | None
     kind: int
+    from_far: dict[int, NetworkVerdict] = field(default_factory=dict)
+    """Verdicts on connections from somewhere else than here and the node, by the kind of their senders."""
 
 
+_FAR: Values = {VICINITY: None}
 _DEPENDS = NetworkVerdict(False, None, Is(SOURCE_LABELS, Present()))
 
 
@@ -116,6 +120,7 @@ class NetworkVerdicts:
         self._engine = programs_of(authority)
         self._verdicts: dict[Hashable, NetworkVerdict] = {}
         self._outcomes: dict[Hashable, NetworkVerdict] = {}
+        self._answered: dict[tuple[int, int], Hashable] = {}
         self._asked_by: dict[int, _AskedOfNetwork] = {}
         self._kinds: dict[Hashable, int] = {}
         self._departures: dict[Sender, _Departure] = {}
@@ -162,9 +167,11 @@ class NetworkVerdicts:
         """Return whether the network lets a connection pass, whichever address of the receiver it is to."""
         if len(arrivals) > 1:
             arrivals = [each for each in arrivals if share_family(sender, each.receiver)] or arrivals
+        if len(arrivals) == 1:
+            return self._verdict_at(sender, arrivals[0])
         verdicts = [self._verdict_at(sender, each) for each in arrivals]
         denied = next((verdict for verdict in verdicts if not verdict.passes), None)
-        if denied is None or len(verdicts) == 1:
+        if denied is None:
             return verdicts[0]
         cases = [
             all_of([equal(DESTINATION_ADDRESS, each.values.get(DESTINATION_ADDRESS)), verdict.when])
@@ -177,13 +184,17 @@ class NetworkVerdicts:
         if self._has_added_labels and self._is_unlabelled(sender, arrival.receiver):
             return _DEPENDS
         departure = self._departure(sender)
-        vicinity = vicinity_of(sender, arrival.receiver, is_direct=True)
+        receiving = arrival.receiver.workload
+        is_far = sender.workload is None and (receiving is None or receiving.host_ip is None)
+        known = arrival.from_far.get(departure.kind) if is_far else None
+        if known is not None:
+            return known
+        vicinity = _FAR if is_far else vicinity_of(sender, arrival.receiver, is_direct=True)
         key = departure.kind, arrival.kind, vicinity.get(VICINITY, UNKNOWN)
         verdict = self._verdicts.get(key)
         if verdict is None:
-            values = {**arrival.values, **sender.values, **vicinity}
             programs = [program for program in (departure.program, arrival.program) if program is not None]
-            verdicts = [self._outcome(program, values) for program in programs]
+            verdicts = [self._outcome(program, sender, departure, arrival, vicinity) for program in programs]
             denied = next((each for each in verdicts if not each.passes), None)
             origins = [each.origin for each in verdicts if each.origin is not None]
             if denied is None:
@@ -193,6 +204,8 @@ class NetworkVerdicts:
                 when = all_of([each.when for each in verdicts]) if may_pass else NEVER
                 verdict = NetworkVerdict(False, denied.origin, when)
             self._verdicts[key] = verdict
+        if is_far:
+            arrival.from_far[departure.kind] = verdict
         return verdict
 
     def _is_unlabelled(self, sender: Sender, receiver: Receiver) -> bool:
@@ -202,23 +215,35 @@ class NetworkVerdicts:
             return True
         return unlabelled_peer(self._engine, self._world, ends) is not None
 
-    def _outcome(self, program: Program, values: Values) -> NetworkVerdict:
+    def _outcome(
+        self, program: Program, sender: Sender, departure: _Departure, arrival: ReceiverEnd, vicinity: Values
+    ) -> NetworkVerdict:
         """Return what one end does, which is the same for all values that its rules do not tell apart."""
         asked = self._asked_by.get(id(program))
         if asked is None:
             asked = self._asked_by[id(program)] = _AskedOfNetwork.of(program.layers)
-        known = (
-            self._truths(asked, attribute, values[attribute]) if attribute in values else None
-            for attribute in asked.atoms
-        )
-        key = id(program), *known
+        near = vicinity.get(VICINITY, UNKNOWN) if VICINITY in asked.atoms else None
+        leaving = self._answers(program, asked, departure.kind, sender.values)
+        key = id(program), leaving, self._answers(program, asked, arrival.kind, arrival.values), near
         outcome = self._outcomes.get(key)
         if outcome is None:
+            values = {**arrival.values, **sender.values, **vicinity}
             decided = program.outcome(program.finder.find(Request(values)))
             when = ALWAYS if decided.allowed else _passing(program, asked, values)
             outcome = NetworkVerdict(decided.allowed, decided.rule.origin if decided.rule is not None else None, when)
             self._outcomes[key] = outcome
         return outcome
+
+    def _answers(self, program: Program, asked: _AskedOfNetwork, kind: int, values: Values) -> Hashable:
+        """Return how an end of some kind answers what a program asks."""
+        key = id(program), kind
+        answers = self._answered.get(key)
+        if answers is None:
+            answers = self._answered[key] = tuple(
+                self._truths(asked, attribute, values[attribute]) if attribute in values else None
+                for attribute in asked.atoms
+            )
+        return answers
 
 
 def _passing(program: Program, asked: _AskedOfNetwork, values: Values) -> Predicate:

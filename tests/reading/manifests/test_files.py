@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from eastgate.basics.diagnostics import Reporter
 from eastgate.reading.manifests import ReadResult, files_of, limits, read, read_nodes
 from eastgate.reading.manifests import text as text_module
+from eastgate.reading.manifests.files import RealPaths
 
 from .reading import POD, never
 
@@ -193,3 +195,17 @@ def test_a_file_of_anything_is_read_as_nodes(folder: Path) -> None:
     assert read_nodes("-", stdin=io.BytesIO(b"5")).nodes[0].span.file == "<stdin>"
     assert [finding.code.id for finding in read_nodes("nothing.yaml").reporter] == ["EG1001"]
     assert [finding.code.id for finding in read_nodes("-", stdin=io.BytesIO(b"\xff\xfea")).reporter] == ["EG1004"]
+
+
+def test_real_paths_are_those_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a/b/c").mkdir(parents=True)
+    (tmp_path / "a/b/file").touch()
+    for link, target in {"l": "a/b", "a/up": "..", "a/b/own": ".", "a/abs": str(tmp_path / "a/b/c")}.items():
+        os.symlink(target, tmp_path / link)
+    monkeypatch.chdir(tmp_path / "a")
+    steps = ["b", "c", "..", ".", "", "up", "l", "own", "abs", "file", "none"]
+    real = RealPaths()
+    for one, two, three in product(steps, repeat=3):
+        for path in (f"{one}/{two}/{three}", f"{tmp_path}/{one}/{two}/{three}", f"../{one}//{two}"):
+            assert (path, real.of(path)) == (path, os.path.realpath(path))
+    assert real.of("a\0b") == os.path.abspath("a\0b")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import sys
 from pathlib import Path
 
@@ -11,8 +13,10 @@ import pytest
 import yaml
 
 from eastgate.authority.reading import read_manifests
+from eastgate.basics.diagnostics.spans import Span
 from eastgate.reading.manifests import Bounds, Plain
 from eastgate.reading.repository import Files, KustomizeBuild
+from eastgate.reading.repository.origins import BuiltText
 from tests.reading.repository.building import (
     POLICY,
     built,
@@ -276,3 +280,86 @@ def test_plugins_are_not_run(kustomize: Path) -> None:
     os.chmod(kustomize / "run", 0o755)  # noqa: S103
     ((what, _, _),) = left_out(built(KustomizeBuild(".")))
     assert (what, (kustomize / "ran").exists()) == ("kustomization `.`", False)
+
+
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: things.example.com
+  labels:
+    a: b
+# what follows is large
+spec:
+  group: example.com
+  versions: [{name: v1, schema: {openAPIV3Schema: {type: object}}}]
+"""
+
+
+def _built_text(here: Path, files: dict[str, str], *, skim: bool = True) -> tuple[str, list[tuple[str, str, str]]]:
+    """What a kustomization is built to, of a policy and a definition of a kind."""
+    write(here, {"web.yaml": POLICY, "crd.yaml": f"{DEFINITION}---\n{_deployment('a')}", **files})
+    reading = read_environment(environment(KustomizeBuild(".")), skim=skim)
+    (text,) = {document.span.built.source.text for document in reading.documents if document.span.built} or {""}
+    return text, left_out(reading)
+
+
+def test_definitions_of_kinds_are_built_without_their_bodies(kustomize: Path) -> None:
+    kustomization = "resources: [web.yaml, crd.yaml]\ncommonLabels: {c: d}\n"
+    text, lost = _built_text(kustomize, {"kustomization.yaml": kustomization})
+    assert "kind: CustomResourceDefinition\nmetadata:\n  labels:\n    a: b\n    c: d\n" in text
+    assert "  name: a\n" in text
+    assert ("schema" in text, lost) == (False, [])
+    whole, _ = _built_text(kustomize, {}, skim=False)
+    assert "schema" in whole  # whoever wants everything gets it
+
+
+@pytest.mark.parametrize(
+    ("patch", "is_whole"),
+    [
+        ("target: {kind: CustomResourceDefinition, name: things.example.com}", True),
+        ("target: {kind: CustomResourceDefinition, name: other.example.com}", False),
+        ("target: {kind: Custom.*}", True),  # it fails without a body
+    ],
+    ids=["named", "another", "any"],
+)
+def test_a_patch_of_a_definition_finds_its_body(patch: str, is_whole: bool, kustomize: Path) -> None:
+    operation = '[{"op": "add", "path": "/spec/versions/0/served", "value": true}]'
+    patches = f"patches:\n- {patch}\n  patch: '{operation}'\n"
+    text, lost = _built_text(kustomize, {"kustomization.yaml": f"resources: [web.yaml, crd.yaml]\n{patches}"})
+    assert ("served: true" in text, "schema" in text, lost) == (is_whole, is_whole, [])
+
+
+@pytest.mark.parametrize("field", ["transformers", "crds"])
+def test_what_may_look_into_definitions_gets_them_whole(field: str, kustomize: Path) -> None:
+    more = "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: l}\nlabels: {x: y}\n"
+    files = {"more.yaml": more if field == "transformers" else "{}"}
+    kustomization = f"resources: [web.yaml, crd.yaml]\n{field}: [more.yaml]\n"
+    text, _ = _built_text(kustomize, {**files, "kustomization.yaml": kustomization})
+    assert "schema" in text
+
+
+def test_a_mistake_beside_a_definition_is_named(kustomize: Path) -> None:
+    kustomization = "resources: [web.yaml, crd.yaml]\npatches: [{path: none.yaml}]\n"
+    text, ((what, _, why),) = _built_text(kustomize, {"kustomization.yaml": kustomization})
+    assert (text, what) == ("", "kustomization `.`")
+    assert "none.yaml" in why
+
+
+def test_places_are_looked_up_when_somebody_asks(kustomize: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Span] = []
+    look_up = BuiltText.origin_of
+
+    def noted(self: BuiltText, built: Span) -> Span:
+        asked.append(built)
+        return look_up(self, built)
+
+    monkeypatch.setattr(BuiltText, "origin_of", noted)
+    write(kustomize, {**BASE, "base/pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n"})
+    write(kustomize, {"base/kustomization.yaml": "resources: [web.yaml, pod.yaml]\n"})
+    manifests = read_manifests([environment(KustomizeBuild("base"))])
+    assert asked == []
+    (span,) = (policy.span for policy in manifests.policies)
+    copies = [copy.copy(span), pickle.loads(pickle.dumps(span))]  # noqa: S301 - our own
+    assert [str(each) for each in (span, span, *copies)] == ["base/web.yaml:1:1"] * 4
+    assert len(asked) == 3  # the first one keeps it

@@ -5,10 +5,13 @@ What is almost a name of these has one.
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 import eastgate
 from eastgate.basics.diagnostics import Severity
+from eastgate.dialects.linting.locating import distance, is_one_slip
 from eastgate.dialects.linting.system import COMPONENTS, NAMESPACES, intended_namespace, is_system_namespace
 
 WORLD = """\
@@ -180,6 +183,13 @@ def test_a_namespace_that_is_known_is_no_misspelling_of_another() -> None:
     assert [name for name in NAMESPACES if intended_namespace(name) is not None] == []
     assert is_system_namespace("openshift-anything")
     assert intended_namespace("payments") is None
+
+
+def test_one_slip_is_a_distance_of_one() -> None:
+    words = ["".join(letters) for length in range(6) for letters in product("ab1", repeat=length)]
+    for word in words[:: len(words) // 40]:
+        for other in words:
+            assert (word, other, is_one_slip(word, other)) == (word, other, distance(word, other) == 1)
 
 
 def test_every_component_says_why_it_is_in_no_manifests() -> None:

@@ -33,7 +33,7 @@ def nearest_name(word: str, names: Collection[str]) -> str | None:
         likely = [name for name in likely if abs(len(name) - len(word)) <= 2 and _is_alike(name, word)][:_MOST]
     close = did_you_mean(word, likely)
     if close is None and len(word) > 2:  # in a short name one letter makes another name
-        close = next((name for name in likely if len(name) > 2 and _is_one_slip(word, name)), None)
+        close = next((name for name in likely if len(name) > 2 and is_one_slip(word, name)), None)
     return close
 
 
@@ -46,14 +46,14 @@ def corrected_name(word: str, names: Collection[str]) -> str | None:
     close = nearest_name(word, names)
     if close is None or min(len(word), len(close)) < 4 or _letters(word) == _letters(close):
         return None
-    return close if _distance(word.casefold(), close.casefold()) <= (1 if len(close) < 6 else 2) else None
+    return close if distance(word.casefold(), close.casefold()) <= (1 if len(close) < 6 else 2) else None
 
 
 def _letters(name: str) -> str:
     return "".join(letter for letter in name if not letter.isdigit())
 
 
-def _is_one_slip(word: str, other: str) -> bool:
+def is_one_slip(word: str, other: str) -> bool:
     """Return whether the distance is 1. Most names are far from each other, which this sees at once."""
     if word == other or abs(len(word) - len(other)) > 1:
         return False
@@ -65,7 +65,7 @@ def _is_one_slip(word: str, other: str) -> bool:
     return is_changed or is_moved or (rest[:2] == wanted[1::-1] and rest[2:] == wanted[2:])
 
 
-def _distance(word: str, other: str) -> int:
+def distance(word: str, other: str) -> int:
     """Count the letters that must be changed, added, removed, or swapped with the next."""
     rows = [list(range(len(other) + 1))]
     for i, letter in enumerate(word, 1):

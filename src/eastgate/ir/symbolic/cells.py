@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address
 from itertools import count, product
 from math import prod
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
+from eastgate.basics.caching import SizedCache
 from eastgate.ir import (
     ALWAYS,
     NEVER,
@@ -173,7 +174,8 @@ def representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known
     if attribute in _FEW:
         return list(_FEW[attribute])
     if any(isinstance(matcher, Labelled) for matcher in matchers):
-        return [*_labels(matchers), None]
+        compared = tuple((key, tuple(sorted(values))) for key, values in sorted(_labels_compared(matchers).items()))
+        return [*_LABELS.get(compared, lambda: _combined(compared)), None]
     if attribute == PORT:
         return list(_ports(matchers))
     if any(isinstance(m, InNetwork) for m in matchers):
@@ -221,10 +223,19 @@ def _labels_compared(matchers: Iterable[Matcher]) -> dict[str, set[str]]:
     return compared
 
 
-def _labels(matchers: Iterable[Matcher]) -> Iterator[str]:
+_Compared = tuple[tuple[str, tuple[str, ...]], ...]
+_LABELS: Final[SizedCache[_Compared, tuple[str, ...]]] = SizedCache(1 << 16)
+"""Combinations of labels, by what is compared: policies ask the same of each workload and each namespace."""
+
+
+def _combined(compared: _Compared) -> tuple[tuple[str, ...], int]:
+    texts = tuple(_labels(compared))
+    return texts, 1 + len(texts)
+
+
+def _labels(compared: _Compared) -> Iterator[str]:
     """Yield labels in all combinations that selectors tell apart: each is absent, one that is compared, or another."""
-    compared = sorted(_labels_compared(matchers).items())
-    choices = [[None, OTHER, *sorted(values)] for _, values in compared]
+    choices = [[None, OTHER, *values] for _, values in compared]
     for values in product(*choices):
         chosen = zip((key for key, _ in compared), values, strict=True)
         yield labels_text({key: value for key, value in chosen if value is not None})

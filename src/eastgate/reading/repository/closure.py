@@ -223,4 +223,6 @@ def _is_above(folder: str, path: str) -> bool:
 
 
 def _relative(path: str, root: str) -> bytes:
-    return os.fsencode(os.path.relpath(path, root))
+    """Return a path relative to a folder. Most are in it, and both are without links."""
+    above = root.rstrip(os.sep) + os.sep
+    return os.fsencode(path[len(above) :] if path.startswith(above) else os.path.relpath(path, root))

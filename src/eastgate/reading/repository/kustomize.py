@@ -22,6 +22,7 @@ from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.repository.charts import InflatedChart, inflate
 from eastgate.reading.repository.closure import BuildFiles, TooMuchError
 from eastgate.reading.repository.deciding import RESOURCES, TakenFile, count_unused, short_definitions
+from eastgate.reading.repository.declarations import texts
 from eastgate.reading.repository.generators import without_missing_sources
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
@@ -239,7 +240,7 @@ class KustomizationBuild:
             folder.lacks = True
         words = set(words_of(folder.value))
         for name in _WITH_FILES:
-            for entry in _strings(folder.value.get(name)):
+            for entry in texts(folder.value.get(name)):
                 file = self.closure.files.get(os.path.realpath(os.path.join(folder.path, entry)))
                 for value in file.values if file is not None else ():
                     words.update(words_of(value))
@@ -361,9 +362,9 @@ class KustomizationBuild:
         if "components" in overlay:
             more = BuildFolder(top.path, top.shown, top.file, top.file_path, {"components": overlay["components"]})
             self._collect_all(self._collect_parts(more))
-            kept = _strings(more.value.get("components"))
-            dropped = set(_strings(overlay["components"])) - set(kept)
-            top.value["components"] = [name for name in _strings(top.value["components"]) if name not in dropped]
+            kept = texts(more.value.get("components"))
+            dropped = set(texts(overlay["components"])) - set(kept)
+            top.value["components"] = [name for name in texts(top.value["components"]) if name not in dropped]
             top.inner += [path for path in self.folders if path not in before]
             top.lacks |= more.lacks
 
@@ -390,7 +391,3 @@ class KustomizationBuild:
 
     def _file_of(self, folder: str, name: str) -> WrittenFile | None:
         return self.closure.files.get(os.path.realpath(os.path.join(folder, name)))
-
-
-def _strings(value: Plain) -> list[str]:
-    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []

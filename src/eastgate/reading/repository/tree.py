@@ -279,7 +279,9 @@ def _look(folder: Folder, names: set[str], exclusion: Exclusion, bounds: Bounds,
 
     def text(name: str) -> str | None:
         path = os.path.join(folder.path, name)
-        if name not in names or exclusion.holds(path, is_folder=False) or not bounds.hold(path):
+        if name not in names or exclusion.holds(path, is_folder=False):
+            return None
+        if not (bounds.hold(path) if os.path.islink(path) else bounds.hold_real(os.path.join(folder.real, name))):
             return None
         return _decoded(_content(path) or b"")
 

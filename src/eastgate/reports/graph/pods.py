@@ -60,6 +60,16 @@ class _PodWay:
         return is_subset(other.ports, self.ports)
 
 
+@dataclass(frozen=True, slots=True)
+class _PodEntrance:
+    """An entrance of a destination: the ports that are meant, what happens there, and the number of its like."""
+
+    entrance: Entrance
+    ports: PortSet
+    answers: tuple[Answer, ...]
+    number: int
+
+
 class PodRows:
     """The rows of workloads, by the pods that call them."""
 
@@ -96,7 +106,16 @@ class PodRows:
 
     def bundles(self, reached: Reached) -> list[Bundle]:
         """Return the rows of one destination."""
-        ways = {caller: self._ways(caller, reached) for caller in self._callers(reached)}
+        entrances = [
+            _PodEntrance(
+                entrance,
+                ports,
+                self._found.reach.answers(entrance),
+                self._numbers.setdefault(entrance, len(self._numbers)),
+            )
+            for entrance, ports in port_sets(reached.destination, self._found.selection.port)
+        ]
+        ways = {caller: self._ways(caller, entrances) for caller in self._callers(reached)}
         bare = {caller.id: _bare(taken) for caller, taken in ways.items() if caller.workload is not None}
         shown = {
             caller: taken
@@ -218,17 +237,17 @@ class PodRows:
 
     # What they may do
 
-    def _ways(self, caller: PodCaller, reached: Reached) -> frozenset[_PodWay]:
+    def _ways(self, caller: PodCaller, entrances: Sequence[_PodEntrance]) -> frozenset[_PodWay]:
         """Return what a caller may do; ports at which that is the same come together."""
         found: dict[tuple[str | None, bool | None, ReachOutcome, bool], list[tuple[int, int]]] = defaultdict(list)
-        for entrance, ports in port_sets(reached.destination, self._found.selection.port):
-            found[entrance.service, entrance.tls, *self._outcome(caller, entrance)] += ports
+        for each in entrances:
+            found[each.entrance.service, each.entrance.tls, *self._outcome(caller, each)] += each.ports
         return frozenset(_PodWay(*what, union(ports)) for what, ports in found.items())
 
-    def _outcome(self, caller: PodCaller, entrance: Entrance) -> tuple[ReachOutcome, bool]:
-        answers = self._found.reach.answers(entrance)
-        answer = next(each for each in answers if each.callers >> caller.number & 1)
-        key = entrance, id(answer), caller.id if _is_by_pod(answer) else None
+    def _outcome(self, caller: PodCaller, entered: _PodEntrance) -> tuple[ReachOutcome, bool]:
+        entrance = entered.entrance
+        answer = next(each for each in entered.answers if each.callers >> caller.number & 1)
+        key = entered.number, id(answer), caller.id if self._is_by_pod(answer) else None
         if key not in self._outcomes:
             facts = facts_of(self._found.selection).and_(caller.facts)
             branches = narrow(answer.branches, facts)
@@ -262,12 +281,22 @@ class PodRows:
     def _outcomes(self) -> dict[object, tuple[ReachOutcome, bool]]:
         return {}
 
+    @cached_property
+    def _numbers(self) -> dict[Entrance, int]:
+        return {}
 
-def _is_by_pod(answer: Answer) -> bool:
-    """Return whether an answer is not the same for all pods of an account."""
-    return any(
-        isinstance(atom, Is) and atom.attribute in _BY_POD for branch in answer.branches for atom in atoms(branch.when)
-    )
+    @cached_property
+    def _by_pod(self) -> dict[int, tuple[Answer, bool]]:
+        return {}
+
+    def _is_by_pod(self, answer: Answer) -> bool:
+        """Return whether an answer is not the same for all pods of an account."""
+        known = self._by_pod.get(id(answer))
+        if known is None:
+            found = (atom for branch in answer.branches for atom in atoms(branch.when))
+            is_by_pod = any(isinstance(atom, Is) and atom.attribute in _BY_POD for atom in found)
+            known = self._by_pod[id(answer)] = answer, is_by_pod
+        return known[1]
 
 
 def _bare(ways: frozenset[_PodWay]) -> frozenset[_PodWay]:
