@@ -271,10 +271,10 @@ def test_variables_that_a_build_may_change_are_open(here: Path) -> None:
     assert (builds["app"].variables, builds["app"].hidden) == ({}, None)
 
 
-def test_what_is_suspended_or_for_another_cluster_is_read_and_named(here: Path) -> None:
+def test_what_is_suspended_or_for_an_unnamed_cluster_is_read_and_named(here: Path) -> None:
     suspended = "it is suspended: what it deployed before may be something else"
     elsewhere = "it deploys to another cluster, which its kubeConfig names"
-    for spec, why in (("suspend: true", suspended), ("kubeConfig: {secretRef: {name: x}}", elsewhere)):
+    for spec, why in (("suspend: true", suspended), ("kubeConfig: {secretRef: {}}", elsewhere)):
         (environment,) = found(here, {"k.yaml": flux("k", "./app", spec), "app/p.yaml": policy("p")})
         assert environment.parts == (Files(("app/p.yaml",)),)
         assert _left_out(environment) == [("Kustomization flux-system/k", why)]
@@ -286,6 +286,57 @@ def test_what_is_suspended_or_for_another_cluster_is_read_and_named(here: Path) 
         assert _left_out(environment) == [("HelmRelease shop/web", why)]
         for name in ("app/p.yaml", "app/r.yaml", "chart/Chart.yaml"):
             Path(name).unlink()
+
+
+def _spoke(namespace: str, name: str, path: str, spec: str = "") -> str:
+    config = "kubeConfig: {secretRef: {name: kubeconfig}}\n"
+    return flux(name, path, config + spec).replace("namespace: flux-system}", f"namespace: {namespace}}}", 1)
+
+
+def test_what_has_a_kubeconfig_is_an_environment_of_its_own(here: Path) -> None:
+    release = _release("web", "./chart", "kubeConfig: {secretRef: {name: kubeconfig}}")
+    environments = found(
+        here,
+        {
+            "hub/prod.yaml": f"{_spoke('prod', 'app', './app')}---\n{_spoke('prod', 'more', './more')}",
+            "hub/staging.yaml": _spoke("staging", "app", "./app"),
+            "hub/own.yaml": flux("own", "./own"),
+            "own/policy.yaml": policy("own"),
+            "own/release.yaml": release,
+            "app/policy.yaml": policy("app"),
+            "more/ks.yaml": flux("inner", "./inner"),
+            "inner/policy.yaml": policy("inner"),
+            "chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+        },
+    )
+    parts = {environment.name: environment.parts for environment in environments}
+    assert parts == {
+        "hub": (Files(("own/policy.yaml",)),),
+        "prod": (Files(("app/policy.yaml",)), Files(("inner/policy.yaml",))),
+        "staging": (Files(("app/policy.yaml",)),),
+        "shop": (ChartRender("chart", "web", "shop"),),
+    }
+    assert not any(environment.left_out for environment in environments)
+
+
+def test_a_remote_cluster_has_no_variables_of_the_hub(here: Path) -> None:
+    files = {
+        "hub/settings.yaml": f"{_SETTINGS}  DOMAIN: hub.example\n",
+        "hub/prod.yaml": _spoke("prod", "app", "./app", _FROM).replace("name: settings", "name: spoke"),
+        "hub/spoke.yaml": f"{_SETTINGS}  DOMAIN: spoke.example\n".replace("name: settings", "name: spoke"),
+        "app/kustomization.yaml": kustomization("ks.yaml"),
+        "app/ks.yaml": flux("inner", "./inner", _FROM),
+        "inner/kustomization.yaml": kustomization("policy.yaml"),
+        "inner/policy.yaml": policy("p"),
+    }
+    builds = {
+        part.folder: part
+        for environment in found(here, files)
+        for part in environment.parts
+        if isinstance(part, KustomizeBuild)
+    }
+    assert builds["app"].variables == {"DOMAIN": "spoke.example"}
+    assert (builds["inner"].variables, builds["inner"].hidden) == ({}, None)
 
 
 def test_a_folder_that_another_repository_may_have_is_named(here: Path) -> None:

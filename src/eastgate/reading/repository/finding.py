@@ -95,7 +95,7 @@ def _entries(tree: Tree, used: _Used) -> Iterator[_Entry]:
     for cluster in flux_clusters(tree, used.sources):
         folder = _before(cluster.folder, _OF_FLUX)
         given = "cluster" if os.path.relpath(folder or os.curdir, tree.path) == os.curdir else ""
-        yield used.by(_Entry(EntryKind.FLUX, folder, cluster.entry, cluster.draft, given))
+        yield used.by(_Entry(EntryKind.FLUX, folder, cluster.entry, cluster.draft, cluster.name or given))
     for application in argo_applications(tree, used.sources):
         folder, draft, namespace = application.folder, application.draft, application.namespace
         yield used.by(_Entry(EntryKind.ARGO, folder, application.entry, draft, application.name, namespace))

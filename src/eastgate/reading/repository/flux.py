@@ -2,12 +2,13 @@
 
 A root is a Kustomization that no other one's path holds, such as the one that `flux bootstrap` makes. It and all that
 is reached through it are one environment. Roots that stand in the folders of one cluster are one environment together.
+A Kustomization or HelmRelease with a `kubeConfig` deploys to another cluster, which is an environment of its own.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from eastgate.basics.records import dataclass
@@ -18,7 +19,7 @@ from eastgate.reading.repository.model import NOT_HERE
 from eastgate.reading.repository.parts import Draft, FolderChanges
 from eastgate.reading.repository.patching import apply
 from eastgate.reading.repository.releases import GROUP as HELM_GROUP
-from eastgate.reading.repository.releases import Find, add_release, data_of, doubts_about
+from eastgate.reading.repository.releases import Find, add_release, data_of, doubts_about, remote_cluster
 from eastgate.reading.repository.sources import RepositorySource
 from eastgate.reading.repository.tree import Folder, Tree
 from eastgate.reading.repository.variables import FluxVariables
@@ -30,16 +31,21 @@ _MOST_FOLLOWED = 5000  # Kustomizations of one environment
 _CLUSTERS = "clusters"
 _DATA = ("ConfigMap", "Secret")
 _Key = tuple[str, int, str]
+_RemoteKey = tuple[str, str]  # namespace and name of the object with the kubeconfig
 _OWN_FOLDERS = ("flux-system", "flux", "gotk")
 
 
 @dataclass(slots=True, eq=False)
 class FluxCluster:
-    """A cluster: the folder that names it, the file that declares it, and what it gets."""
+    """A cluster: the folder that declares it, the file with its first declaration, and all that Flux deploys to it.
+
+    A cluster that the Flux of another one deploys to has the `name` of its `kubeConfig`.
+    """
 
     folder: str
     entry: str
     draft: Draft
+    name: str = ""
 
 
 def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
@@ -55,14 +61,33 @@ def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
         above = next((other for other in groups if other != folder and _is_below(folder, other)), None)
         if above is not None and _cluster_name(tree, folder) is None:
             groups[above] += groups.pop(folder)
-    known = {folder: _walked(tree, sources, folder, roots, held, finder(tree)).seen for folder, roots in groups.items()}
+    anywhere = finder(tree)
+    known = {
+        folder: _walked(_ClusterWalk(tree, sources, anywhere, anywhere), folder, roots, held).seen
+        for folder, roots in groups.items()
+    }
     clusters: list[FluxCluster] = []
     for folder, roots in groups.items():
         others = {each.place for other, seen in known.items() if other != folder for each in seen}
         others |= {each.place for each in tree.declarations if _is_of_other(tree, each, folder)}
-        walk = _walked(tree, sources, folder, roots, held, finder(tree, known[folder], others))
-        clusters.append(FluxCluster(folder, roots[0].path, walk.draft))
+        of_remote = finder(tree, (), others | {each.place for each in known[folder]})
+        walk = _ClusterWalk(tree, sources, finder(tree, known[folder], others), of_remote)
+        _walked(walk, folder, roots, held)
+        remotes = dict(walk.all_remotes())
+        if walk.draft.parts or walk.draft.left_out or not remotes:
+            clusters.append(FluxCluster(folder, roots[0].path, walk.draft))
+        names = _names_of_remotes(remotes)
+        clusters += [FluxCluster(folder, each.entry, each.draft, names[key]) for key, each in remotes.items()]
     return clusters
+
+
+def _names_of_remotes(keys: Collection[_RemoteKey]) -> dict[_RemoteKey, str]:
+    """Return the shortest names that tell clusters apart: those of the `kubeConfig` objects, or their namespaces."""
+    for choose in (lambda key: key[1], lambda key: key[0]):
+        names = {key: choose(key) for key in keys}
+        if len(set(names.values())) == len(names) and all(names.values()):
+            return names
+    return {key: "/".join(filter(None, key)) for key in keys}
 
 
 def is_flux(declaration: Declaration) -> bool:
@@ -164,11 +189,8 @@ def _is_of_other(tree: Tree, declaration: Declaration, folder: str) -> bool:
     return named is not None and named != folder
 
 
-def _walked(
-    tree: Tree, sources: RepositorySource, folder: str, roots: list[Declaration], held: _Held, find: Find
-) -> _ClusterWalk:
+def _walked(walk: _ClusterWalk, folder: str, roots: list[Declaration], held: _Held) -> _ClusterWalk:
     """Follow the roots of a cluster. The first time finds the ConfigMaps that the second time takes variables from."""
-    walk = _ClusterWalk(tree, sources, find)
     if not any(root.key in held.holds[root.key] for root in roots):
         walk.take_folder(folder)
     for root in roots:
@@ -177,15 +199,38 @@ def _walked(
 
 
 class _ClusterWalk:
-    """Follows the roots of a cluster to all that it gets."""
+    """Follows the roots of a cluster to all that it gets. `find` finds the ConfigMaps and Secrets of the cluster,
+    `find_in_remote` those of clusters that it deploys to.
+    """
 
-    def __init__(self, tree: Tree, sources: RepositorySource, find: Find) -> None:
+    def __init__(
+        self, tree: Tree, sources: RepositorySource, find: Find, find_in_remote: Find, entry: str = ""
+    ) -> None:
         self._tree = tree
         self._sources = sources
         self._find = find
+        self._find_in_remote = find_in_remote
         self._followed: set[tuple[*_Key, str, str]] = set()
+        self._remotes: dict[_RemoteKey, _ClusterWalk] = {}
+        self.entry = entry
         self.draft = Draft()
         self.seen: list[Declaration] = []
+
+    def all_remotes(self) -> Iterator[tuple[_RemoteKey, _ClusterWalk]]:
+        """Yield the clusters that this one deploys to, and those that they deploy to."""
+        for key, remote in self._remotes.items():
+            yield key, remote
+            yield from remote.all_remotes()
+
+    def _walk_of(self, declaration: Declaration) -> _ClusterWalk:
+        """Return the walk of the cluster that a declaration deploys to."""
+        key = remote_cluster(declaration)
+        if key is None:
+            return self
+        if key not in self._remotes:
+            find = self._find_in_remote
+            self._remotes[key] = _ClusterWalk(self._tree, self._sources, find, find, declaration.path)
+        return self._remotes[key]
 
     def take_folder(self, path: str) -> None:
         """Take all of the folder of a cluster whose own Kustomization, that of `flux bootstrap`, is not here."""
@@ -206,7 +251,7 @@ class _ClusterWalk:
                     self._take(folder, contents, FolderChanges())
                 else:
                     self.draft.files.add(os.path.realpath(root.path))
-        self._follow(root)
+        self._walk_of(root)._follow(root, self._find)
 
     def _take(self, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
         contents.drop(self._sources.ignored)
@@ -214,9 +259,9 @@ class _ClusterWalk:
         for declaration in self._changed(contents.declarations, folder.path, changes):
             self.seen.append(declaration)
             if is_flux(declaration):
-                self._follow(declaration)
+                self._walk_of(declaration)._follow(declaration, self._find)
             else:
-                add_made(self._tree, self._sources, [declaration], self._find, self.draft)
+                add_made(self._tree, self._sources, [declaration], self._find, self._walk_of(declaration).draft)
 
     def _changed(self, found: Iterable[Declaration], folder: str, changes: FolderChanges) -> list[Declaration]:
         """Return the declarations of a folder as Flux changes them."""
@@ -228,7 +273,8 @@ class _ClusterWalk:
         fill = changes.variables.fill
         return [each.with_data(mapping(fill(each.data))) for each in declarations]
 
-    def _follow(self, kustomization: Declaration) -> None:
+    def _follow(self, kustomization: Declaration, find: Find) -> None:
+        """Take what a Kustomization deploys here. `find` finds ConfigMaps of the cluster that declares it."""
         key = (*kustomization.key, kustomization.namespace, kustomization.name)
         if key in self._followed or len(self._followed) > _MOST_FOLLOWED:
             return
@@ -236,17 +282,17 @@ class _ClusterWalk:
         for why in doubts_about(kustomization):
             self.draft.leave_out(kustomization.title, kustomization.where, why)
         kustomization = _synchronised(kustomization)
-        found = self._sources.flux_folder(kustomization, self._find)
+        found = self._sources.flux_folder(kustomization, find)
         if not isinstance(found, Folder):
             self.draft.leave_out(kustomization.title, kustomization.where, found[1], NOT_HERE)
             return
         reference, path = mapping(kustomization.spec.get("sourceRef")), text_of(kustomization.spec.get("path"))
-        if (doubt := self._sources.doubt_of_flux(kustomization, reference, path or ".", self._find)) is not None:
+        if (doubt := self._sources.doubt_of_flux(kustomization, reference, path or ".", find)) is not None:
             self.draft.leave_out(kustomization.title, kustomization.where, doubt)
         changes = FolderChanges(
             text_of(kustomization.spec.get("targetNamespace")) or None,
             overlay_of(kustomization.spec),
-            variables_of(kustomization, self._find),
+            variables_of(kustomization, find),
         )
         if "${" in (changes.namespace or ""):
             why = "its targetNamespace has a variable whose value is not known"

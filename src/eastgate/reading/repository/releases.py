@@ -70,8 +70,19 @@ def doubts_about(declaration: Declaration) -> Iterable[str]:
         yield declaration.unsure
     if declaration.spec.get("suspend") is True:
         yield "it is suspended: what it deployed before may be something else"
-    if declaration.spec.get("kubeConfig"):
+    if declaration.spec.get("kubeConfig") and remote_cluster(declaration) is None:
         yield "it deploys to another cluster, which its kubeConfig names"
+
+
+def remote_cluster(declaration: Declaration) -> tuple[str, str] | None:
+    """Return namespace and name of the object with the kubeconfig of the cluster that a declaration deploys to.
+
+    None if it deploys to the cluster where it is declared, or its `kubeConfig` names no object.
+    """
+    config = mapping(declaration.spec.get("kubeConfig"))
+    references = (mapping(config.get(kind)) for kind in ("secretRef", "configMapRef"))
+    name = next((name for reference in references if (name := text_of(reference.get("name")))), "")
+    return (declaration.namespace, name) if name else None
 
 
 def local_charts(tree: Tree, release: Declaration) -> Iterable[str]:
