@@ -83,8 +83,8 @@ def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
 
 def _names_of_remotes(keys: Collection[_RemoteKey]) -> dict[_RemoteKey, str]:
     """Return the shortest names that tell clusters apart: those of the `kubeConfig` objects, or their namespaces."""
-    for choose in (lambda key: key[1], lambda key: key[0]):
-        names = {key: choose(key) for key in keys}
+    for part in (1, 0):
+        names = {key: key[part] for key in keys}
         if len(set(names.values())) == len(names) and all(names.values()):
             return names
     return {key: "/".join(filter(None, key)) for key in keys}
