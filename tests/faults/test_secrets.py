@@ -40,7 +40,7 @@ async def refusal(address: str, node: str, token: str | None, type_url: str, *na
     def ask() -> grpc.StatusCode:
         metadata = (("authorization", f"Bearer {token}"),) if token is not None else ()
         with grpc.insecure_channel(address) as channel:
-            method = channel.stream_stream(METHOD, DeltaDiscoveryRequest.SerializeToString, None)
+            method: Any = channel.stream_stream(METHOD, DeltaDiscoveryRequest.SerializeToString, None)
             call: Any = method(iter([request(type_url, *names, node=Node(id=node))]), metadata=metadata)
             next(call)
             raise AssertionError("it was answered")
@@ -48,7 +48,7 @@ async def refusal(address: str, node: str, token: str | None, type_url: str, *na
     try:
         return await asyncio.to_thread(ask)
     except grpc.RpcError as error:
-        code: grpc.StatusCode = error.code()  # type: ignore[attr-defined]
+        code: grpc.StatusCode = error.code()
         return code
 
 
