@@ -94,9 +94,9 @@ def test_who_takes_too_long_is_left(sent: bytes, seconds: float) -> None:
         if sent:
             connection.data_received(sent)
         now = asyncio.get_running_loop().time()
-        connection.look_at_time(now + seconds - 1)
+        connection.abort_if_late(now + seconds - 1)
         assert not transport.closed
-        connection.look_at_time(now + seconds + 1)
+        connection.abort_if_late(now + seconds + 1)
         assert transport.closed
 
     asyncio.run(run())
@@ -140,7 +140,7 @@ def test_an_answer_may_take_its_time() -> None:
         coming: asyncio.Future[ServedResponse] = asyncio.get_running_loop().create_future()
         connection, transport = connect(HttpServer(lambda _: coming))
         connection.data_received(REQUEST)
-        connection.look_at_time(asyncio.get_running_loop().time() + 1000)
+        connection.abort_if_late(asyncio.get_running_loop().time() + 1000)
         assert not transport.closed
         coming.set_result(ServedResponse(200))
         while not transport.written:

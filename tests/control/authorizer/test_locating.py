@@ -12,7 +12,7 @@ from eastgate.authority.reading import read_manifests
 from eastgate.cluster import World
 from eastgate.cluster.ends import Gateway, parse_destination
 from eastgate.control.authorizer.checks import ProxyCheck
-from eastgate.control.authorizer.locating import GatewaysByHost, Nowhere, destinations_of, port_of
+from eastgate.control.authorizer.locating import GatewaysByHost, UnknownDestinationError, destinations_of, port_of
 from eastgate.settings import Settings
 
 MANIFESTS = """
@@ -88,7 +88,7 @@ def test_destinations(
     check: ProxyCheck, default: str | None, destinations: tuple[str, ...] | None, world: World
 ) -> None:
     if destinations is None:
-        with pytest.raises(Nowhere):
+        with pytest.raises(UnknownDestinationError):
             located(check, world, default)
     else:
         assert located(check, world, default) == destinations
@@ -159,7 +159,7 @@ def test_destinations_where_auth_configs_are_for_hosts(
         return tuple(map(str, destinations_of(check, configured, world, find, programs_of(authority))))
 
     if destinations is None:
-        with pytest.raises(Nowhere):
+        with pytest.raises(UnknownDestinationError):
             locate()
     else:
         assert locate() == destinations
