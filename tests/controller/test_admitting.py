@@ -84,7 +84,7 @@ def test_kubectl_shows_which_pods_nothing_guards_and_which_invariant_refuses(own
         dry = ("apply", "--dry-run=server", "-f", "-")
         server.wait_until(lambda: server.try_kubectl(*dry, stdin=broken).returncode != 0)
         warned = server.try_kubectl(*dry, stdin=wider)
-        assert f"Warning: not enforced, for want of an eastgate proxy, at {shop}/bare\n" in warned.stderr
+        assert f"Warning: not enforced at pods without an eastgate proxy: {shop}/bare\n" in warned.stderr
         refused = server.kubectl(*dry, stdin=broken, fails=True)
         assert f"denied the request: breaks Invariant/{shop}/closed: " in refused
         assert ": : " not in refused
@@ -104,7 +104,7 @@ def test_where_a_mesh_enforces_no_pod_needs_a_proxy() -> None:
         for guarding in (bare_authority, None)
     }
     judge.close()
-    assert "not enforced, for want of an eastgate proxy, at shop/bare" in warnings[True]
+    assert "not enforced at pods without an eastgate proxy: shop/bare" in warnings[True]
     assert not any("not enforced" in warning for warning in warnings[False])
 
 

@@ -82,7 +82,7 @@ def test_a_private_key_in_a_bundle_is_no_bundle() -> None:
 def test_a_leaf_is_no_root() -> None:
     svid = THERE.issue("spiffe://partner.example/a/b")
     leaf = x509.load_pem_x509_certificate(svid.chain.encode())
-    with pytest.raises(BadBundleError, match="is no authority"):
+    with pytest.raises(BadBundleError, match="is not a CA"):
         HERE.bundles.federated("partner.example", [leaf])
 
 

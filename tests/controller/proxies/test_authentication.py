@@ -66,13 +66,13 @@ class TestTokens:
 
     def test_a_stolen_node_id_is_refused(self) -> None:
         setup = Setup(reviewed("other", account="thief"))
-        with pytest.raises(AuthenticationError, match="the token is that of shop/other"):
+        with pytest.raises(AuthenticationError, match="the token belongs to shop/other"):
             setup.connect(token("other", account="thief"), node="shop/pay-1")
 
     def test_what_a_token_says_of_itself_does_not_count(self) -> None:
         # A forged token names the pod that it wants to be; the API server says who it is.
         setup = Setup(reviewed("other", account="thief"))
-        with pytest.raises(AuthenticationError, match="the token is that of shop/other"):
+        with pytest.raises(AuthenticationError, match="the token belongs to shop/other"):
             setup.connect(token("pay-1"))
 
     @pytest.mark.parametrize(
@@ -270,5 +270,5 @@ class TestSvids:
         world = authority(pod("pay-1", ip="10.0.0.1"))
         proofs = SvidProofs(lambda: world.world, world.settings)
         assert not proofs.may_prove(ProxyCredentials("token"))
-        with pytest.raises(AuthenticationError, match="no SVID"):
+        with pytest.raises(AuthenticationError, match="not an SVID"):
             asyncio.run(proofs.prove(ProxyCredentials(certificate=b"nothing", address="10.0.0.1")))

@@ -101,7 +101,7 @@ def test_a_policy_that_nobody_enforces_says_so() -> None:
     assessment = assessed(*PODS[:2], policy(to_pods(app="web")), report=report_of())
     condition = programmed(assessment)
     assert (condition.status, condition.reason) == ("False", "NotEnforced")
-    assert condition.message == "nobody enforces it; 2 without a proxy of Eastgate: shop/web-0, shop/web-1"
+    assert condition.message == "no proxy enforces it; 2 without a proxy of Eastgate: shop/web-0, shop/web-1"
     assert [notice.reason for notice in assessment.notices] == [NoticeReason.NOT_ENFORCED]
 
 
@@ -131,7 +131,7 @@ def test_a_policy_that_nobody_enforces_says_so() -> None:
         (
             report_of(closing={KEYS[0]: "too large", KEYS[1]: "too large"}),
             "NotEnforced",
-            "nobody enforces it; 2 closed: shop/web-0 (port 8080 is closed: too large), "
+            "no proxy enforces it; 2 closed: shop/web-0 (port 8080 is closed: too large), "
             "shop/web-1 (port 8080 is closed: too large)",
         ),
     ],
@@ -416,7 +416,7 @@ def test_an_access_policy_is_enforced_by_the_proxies_of_gateways(kind: str, name
 
 def test_a_gateway_of_others_enforces_nothing_of_ours() -> None:
     assessment = assessed(GATEWAY, access_policy("Gateway", "edge"), name=ACCESS, report=report_of())
-    assert programmed(assessment).message == "nobody enforces it; 1 without a proxy of Eastgate: gateway:shop/edge"
+    assert programmed(assessment).message == "no proxy enforces it; 1 without a proxy of Eastgate: gateway:shop/edge"
 
 
 def test_in_kinds_of_others_only_what_our_proxies_enforce_has_an_entry() -> None:

@@ -137,7 +137,7 @@ def test_entries_that_do_not_fit_are_folded_into_the_last() -> None:
     ours = merged[6:]
     assert [each["ancestorRef"]["name"] for each in ours] == [f"service-{number:02}" for number in range(10)]
     message = ours[-1]["conditions"][0]["message"]
-    assert message == "; 10 more targets are not listed, for lack of room, and are no worse"
+    assert message == "; 10 more targets are not listed for lack of space; they are not worse"
     assert merge_status(assessment(*entries), {"ancestors": merged}, LATER).status is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from eastgate import Settings
 from eastgate.authority.authority import Authority
 from eastgate.controller.admission.semantic import Judge, ObjectChange
-from eastgate.controller.admission.semantic.words import LONGEST_LINE, MOST_BYTES, limited
+from eastgate.controller.admission.semantic.words import MAX_LINE_CHARS, MAX_WARNING_BYTES, limited
 from eastgate.reports.invariants.objects import InvariantError, read_invariant
 from tests.controller.admission.semantic.world import (
     GATEWAY,
@@ -159,7 +159,7 @@ def test_a_judge_that_could_not_follow_judges_nothing(monkeypatch: pytest.Monkey
         broken.setattr(Authority, "update", _raise)
         keeping.update([gep("q", "sandbox/*")])
         _wait_until_followed(keeping)
-    with pytest.raises(RuntimeError, match="could not be taken over"):
+    with pytest.raises(RuntimeError, match="could not be applied"):
         keeping.judge(ObjectChange.of(gep("r", "shop/*")))
     keeping.close()
 
@@ -185,10 +185,10 @@ def test_an_event_loop_is_not_blocked() -> None:
 def test_lines_are_short_and_few() -> None:
     many = [gep("p", *(f"{name}-{number}/account" for number in range(40) for name in ("a-long-name", "another")))]
     warnings = judge(authority(gep("p", "shop/web")), ObjectChange.of(many[0])).warnings
-    assert all(len(warning) <= LONGEST_LINE for warning in warnings)
+    assert all(len(warning) <= MAX_LINE_CHARS for warning in warnings)
     assert "more can now reach shop/payments:8443" in warnings[0]
     lots = limited(f"{number} {'x' * 100}" for number in range(100))
-    assert sum(len(warning.encode()) for warning in lots) <= MOST_BYTES
+    assert sum(len(warning.encode()) for warning in lots) <= MAX_WARNING_BYTES
     assert lots[-1].startswith("and ")
 
 
