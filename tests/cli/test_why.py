@@ -81,7 +81,7 @@ def test_a_line_is_explained_with_the_yaml(cli: Cli, manifests: Path, written: s
 def test_a_handshake_is_explained_in_words(cli: Cli, manifests: Path) -> None:
     done = cli("why", HANDSHAKE, "-f", "shop")
     assert done.exit_code == 0
-    assert "failed before any policy was asked: its certificate is of a trust domain that" in done.stdout
+    assert "failed before any policy was asked: its certificate is from a trust domain that" in done.stdout
     assert "it came from 127." in done.stdout
 
 

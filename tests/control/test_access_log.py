@@ -1,4 +1,4 @@
-"""Lines of a proxy's log as what was decided."""
+"""Decisions read from lines of a proxy's log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _WEB, _CART = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/n
         ("none", _WEB, _WEB),
         ("-", _WEB, _WEB),
         (_CART, None, _CART),
-        (_CART, _WEB, _CART),  # a certificate comes first
+        (_CART, _WEB, _CART),  # a certificate has priority
         (None, None, None),
     ],
 )
@@ -64,7 +64,7 @@ _RULE = "AccessPolicy.agentic/prod/asks#0"
         (f"200:{_RULE}", "via_upstream", None, 200, f"200:{_RULE}"),
         (f"200:{_RULE}", "upstream_reset_before_response_started{timeout}", "UC", 503, f"200:{_RULE}"),
         (f"403:{_RULE}", "ext_authz_denied", "UAEX", 403, f"403:{_RULE}"),
-        (f"403:{_RULE}", "ext_authz_denied", "UAEX", 200, f"403:{_RULE}"),  # told as a JSON-RPC error
+        (f"403:{_RULE}", "ext_authz_denied", "UAEX", 200, f"403:{_RULE}"),  # returned as a JSON-RPC error
         (None, "via_upstream", None, 200, "200:authorizer"),
         (None, "ext_authz_denied", "UAEX", 403, "403:authorizer"),
         (None, "ext_authz_denied", "UAEX", 200, "403:authorizer"),
@@ -107,7 +107,7 @@ def test_a_gateway_logs_where_it_led_a_request_and_how_it_came() -> None:
 
 
 def test_the_same_source_elsewhere_is_another_connection() -> None:
-    """A client may call from one address and port to several workloads at once."""
+    """A client may call several workloads at once from one address and port."""
     history = History()
     here = {**_LINE, "source": "127.64.0.6:4000", "workload": "shop/cart", "port": 8080, "decision": _ALLOWED}
     there = {**here, "workload": "shop/web"}

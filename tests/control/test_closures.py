@@ -1,4 +1,4 @@
-"""Which ports are closed because their proxy does not have what it should, and when they open again."""
+"""Ports that are closed because their proxy lacks resources, and their opening."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POLICY = "Kind/shop/p"
 
 @pytest.fixture(autouse=True)
 def any_body(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bodies of these resources are no messages."""
+    """Accept any body: the bodies of these resources are not messages."""
     monkeypatch.setattr(closures_module, "find_obstacle", lambda _: None)
 
 
@@ -103,7 +103,7 @@ def test_a_port_that_is_gone_is_not_closed() -> None:
 
 
 def test_what_a_proxy_accepts_after_all_is_not_held_against_it() -> None:
-    """An address that was taken is free again."""
+    """For example, an address that was in use is free again."""
     closures = Closures()
     _reject(closures, OUTER)
     _guard(closures)

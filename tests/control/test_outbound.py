@@ -1,4 +1,4 @@
-"""The way out of a workload: its application uses the sidecar as an HTTP proxy, and is that workload to everyone."""
+"""Outbound connections of a workload: its application uses the sidecar as an HTTP proxy, with its identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replica answers when a pod is created, and when a policy is stored."""
+"""The answers of a replica to new pods and to stored policies."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_where_a_mesh_enforces_no_pod_needs_a_proxy() -> None:
 
 
 def _changed(user: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> AdmissionJudgement:
-    """Have a policy changed in a namespace that has room for one of its size, and has one."""
+    """Change a policy in a namespace with space for one policy of its size, which it has."""
     first = policy("shop", "first", ["web"])
     sizes = PolicySizes(Settings(namespace_limit=Size(size_of(first))))
     sizes.put(ref_of(first), first)

@@ -1,4 +1,4 @@
-"""Conditions that are wanted, merged into those that are there."""
+"""Wanted conditions, merged into existing ones."""
 
 from __future__ import annotations
 

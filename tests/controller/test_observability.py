@@ -1,4 +1,4 @@
-"""What a replica shows of itself: logs without secrets, metrics that stay few, a sample of its decisions."""
+"""Observability of a replica: logs without secrets, a limited number of metrics, and a sample of decisions."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_an_exception_is_logged_with_its_trace_and_without_secrets() -> None:
 
 
 class Log:
-    """A log of its own, with a clock that a test sets."""
+    """A separate log with a clock that tests set."""
 
     def __init__(self, most: int = 1000) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""The whole: kubectl, an API server, webhooks, replicas of the controller, injected pods and a Gateway that run."""
+"""The whole system: kubectl, an API server, webhooks, replicas of the controller, injected pods and a Gateway."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def policy(name: str, *accounts: str, action: str = "ALLOW", paths: tuple[str, .
 
 
 def report(cluster: WholeCluster, what: str, name: str, is_enforced: Callable[[], bool]) -> None:
-    """Wait until a policy is enforced and its status says so, and print how long that took."""
+    """Wait until a policy is enforced and its status reports it; print the time that this took."""
     enforced = until(is_enforced, cluster.logs)
     programmed = until(lambda: cluster.is_condition(POLICY, name), lambda: cluster.conditions(POLICY, name))
     print(f"{what}: enforced {enforced:.3f} s after kubectl returned, and Programmed {programmed:.3f} s later")
@@ -218,7 +218,7 @@ def route() -> Plain:
 
 
 def keys() -> tuple[Plain, Plain]:
-    """A key, and a policy that demands one, which an Envoy cannot decide alone."""
+    """An API key, and a policy that requires it, which an Envoy cannot decide alone."""
     labels = {"app": "keys", "authorino.kuadrant.io/managed-by": "authorino"}
     secret = named("Secret", "key", SHOP, metadata={"labels": labels}, stringData={"api_key": "opens-the-shop"})
     authentication = {
@@ -316,7 +316,7 @@ def test_a_rolling_restart_drops_nothing(cluster: WholeCluster) -> None:
 
 
 def test_an_upgrade_to_a_version_that_writes_other_bytes_drops_nothing(cluster: WholeCluster) -> None:
-    """And back. The policy changes while some proxies have moved: no port closes, and none stays as it was."""
+    """The test also goes back. The policy changes while some proxies have moved: no port closes, and none stays old."""
     cluster.open_gateway()
     cluster.kubectl_apply(policy("cart", "web", "edge/entry"), route(), *keys())
     until(lambda: call_gateway(cluster, KEY) == "200" and call_gateway(cluster) == "401", cluster.logs)
@@ -343,7 +343,7 @@ def test_without_any_replica_nothing_opens(cluster: WholeCluster) -> None:
         for name in REPLICAS:
             cluster.replicas.lose(name, is_asked=False)
         assert cluster.call("stranger") == "closed"
-        assert call_gateway(cluster, KEY) in ("403", "503")  # nobody is there to look at the key
+        assert call_gateway(cluster, KEY) in ("403", "503")  # no authorizer runs to check the key
         assert "failed calling webhook" in cluster.kubectl_refuses(policy("cart", "web", "stranger"))
         another = pod_of("web")
         another["metadata"]["name"] = "unguarded"

@@ -1,4 +1,4 @@
-"""What an attacker writes so that a proxy asks about one request and hands on another. The proxies are real ones."""
+"""Requests of an attacker for which a proxy might check one request and forward another. The proxies are real."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Setting:
     application: Application
 
     def send(self, listener: str, account: str | None, data: bytes, *, is_unfinished: bool = False) -> int:
-        """Send bytes; return the status, or 0 where the application got a request that is unfinished."""
+        """Send bytes; return the status, or 0 if the application received an unfinished request."""
         before = self.application.requests
         with self.envoy.connection(listener, account) as connection:
             connection.sendall(data)
@@ -85,7 +85,7 @@ class Setting:
             return response.status
 
     def _wait(self, connection: ssl.SSLSocket, before: int) -> None:
-        """Wait until there is an answer, or the application has a request."""
+        """Wait until an answer arrives, or the application has a request."""
         end = time.monotonic() + PATIENCE
         while self.application.requests == before:
             if connection.pending() or select.select([connection], [], [], 0.02)[0]:
@@ -126,7 +126,7 @@ SPELLINGS = [
 
 @pytest.mark.parametrize("listener", ["grpc", "http-to"])
 def test_an_application_gets_the_path_that_was_decided(api: Setting, listener: str) -> None:
-    """An application that does not normalise reads the first segment; others read it in one of these ways."""
+    """An application without normalisation reads the first segment; others read it in one of these ways."""
     outside, wrong, passed = paths.outside("/api/"), [], 0
     for path in SPELLINGS:
         before = api.application.requests

@@ -1,4 +1,4 @@
-"""A check is decided by the whole engine, and authorizers are asked once, in order, and only where it gets to them."""
+"""The whole engine decides a check, and asks authorizers once, in order, and only if the evaluation reaches them."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_the_log_has_the_policy_and_the_client_has_not() -> None:
         (call("agent", DUPLICATE), False, []),
         (call("agent", BATCH), True, []),
         (call("agent", b"[" + message("tools/call", "read") + b"," + message("tools/call", "write") + b"]"), False, []),
-        (call("agent", path="/%40mcp"), True, []),  # looked at with care, and still nobody is asked
+        (call("agent", path="/%40mcp"), True, []),  # checked strictly, and still no authorizer is asked
         (call("agent", method="GET", body=None), True, []),
         (call("agent", host="other.example"), False, []),
         (call("agent", source=UNKNOWN_CALLER), False, ["front.prod:9000", "back.prod:9000"]),
@@ -162,7 +162,7 @@ def test_the_log_has_the_policy_and_the_client_has_not() -> None:
         (call("agent", mcp=("tools/call", "read")), True, []),
         (call("agent", mcp=("tools/call", "list")), False, []),
         (call("agent", mcp=("tools/list", None)), False, []),
-        (call("agent", mcp=(None, None)), False, []),  # the filter did not take it for a message
+        (call("agent", mcp=(None, None)), False, []),  # the filter did not read it as a message
         (call("agent", LOOKALIKE, mcp=("tools/call", "read")), False, []),
         (call("agent", body=None, mcp=("tools/call", "read")), False, []),
         (call("agent", BATCH, mcp=("tools/call", "read")), False, []),

@@ -1,4 +1,4 @@
-"""External authorizers that speak Envoy's gRPC protocol: what they are asked, and what becomes of each answer."""
+"""External authorizers over Envoy's gRPC protocol: the requests that they get, and the effect of each answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""External authorizers that speak HTTP: what they are asked, and what becomes of each answer."""
+"""External authorizers over HTTP: the requests that they get, and the effect of each answer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Scripted:
 
     def close(self) -> None:
         with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # a thread that waits for a connection would take one more
+            self._listener.shutdown(socket.SHUT_RDWR)  # a thread that waits for a connection would accept one more
         self._listener.close()
 
 

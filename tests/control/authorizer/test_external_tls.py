@@ -1,4 +1,4 @@
-"""External authorizers in a mesh: asked over mutual TLS, by identities that are no host names."""
+"""External authorizers in a mesh: called over mutual TLS, with identities that are not host names."""
 
 from __future__ import annotations
 

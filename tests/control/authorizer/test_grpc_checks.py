@@ -1,4 +1,4 @@
-"""What an Envoy says in a CheckRequest, and what is believed of it."""
+"""The contents of a CheckRequest, and the parts that Eastgate trusts."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_bodies(http: dict[str, Any], cut: bool, never_cut: bool) -> None:
 
 
 def test_a_text_may_have_other_bytes_than_are_shown() -> None:
-    """Envoy writes `!` for what is no UTF-8, unless it is told to pack bodies as bytes."""
+    """Envoy replaces bytes that are not UTF-8 by `!`, unless its configuration packs bodies as bytes."""
     whole = ProxyOptions(whole_bodies=True)
     assert asked({"body": "a!", "size": 2, "headers": WHOLE}, whole).body == Body(b"a!", complete=False)
     assert asked({"raw_body": "YSE=", "size": 2, "headers": WHOLE}, whole).body == Body(b"a!", complete=True)

@@ -1,4 +1,4 @@
-"""What is believed of a check over HTTP is what the operator says that the proxy sets, and nothing else."""
+"""Trust in a check over HTTP: only the headers that, according to the operator, the proxy sets."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_headers_of_the_proxy_are_not_those_of_the_client() -> None:
         {"x-more": ["1"]},
         None,
     )
-    assert check.unclear_headers >= options.own  # what the client sent there reaches the application
+    assert check.unclear_headers >= options.own  # a value of the client there reaches the application
     without = check_of_http(request(*headers), HttpOptions(), ProxyOptions())
     assert without is not None
     assert (without.to, without.address) == (None, None)

@@ -1,4 +1,4 @@
-"""The HTTP server: how long a connection may take, and what can be read in more than one way is refused."""
+"""The HTTP server: time limits of connections, and refusal of ambiguous requests."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_peer_that_waits_before_its_body_may_go_on() -> None:
 @pytest.mark.parametrize(
     ("before", "sent", "statuses"),
     [
-        (REQUEST, _WAITING, []),  # it would be taken for the answer to the request before
+        (REQUEST, _WAITING, []),  # the client would take it for the answer to the previous request
         (b"", _WAITING.replace(b"/a", b"/a#b"), [400]),
         (b"", _WAITING.replace(b"HTTP/1.1", b"HTTP/1.0"), []),
     ],
@@ -158,7 +158,7 @@ def test_connections_are_looked_at_by_themselves() -> None:
     asyncio.run(run())
 
 
-# Requests that can be read in more than one way
+# Ambiguous requests
 
 _HEAD = b"POST /a HTTP/1.1\r\nhost: a\r\n"
 _CHUNKED = _HEAD + b"transfer-encoding: chunked\r\n\r\n"
@@ -167,7 +167,7 @@ _NEXT = b"GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n"
 
 
 class _Recorder:
-    """A handler that remembers requests, and a connection to it in memory."""
+    """A handler that records requests, and a connection to it in memory."""
 
     def __init__(self) -> None:
         self.requests: list[ServedRequest] = []

@@ -1,4 +1,4 @@
-"""Where a request goes is what the operator says; else what its host and the proxy's address leave no doubt of."""
+"""The destination of a request: from the configuration of the operator, or from an unambiguous host and address."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ NAMED = {"host": "any key"}
         (ProxyCheck(host="talker.example", extensions=NAMED), "pod:a/b", ("host:any key",)),
         (ProxyCheck(host="talker.example"), "pod:a/b", ("pod:a/b",)),
         (ProxyCheck(host="one.example"), None, ("host:one.example", "gateway:prod/one")),
-        (ProxyCheck(host="One.example."), None, ("host:One.example.", "gateway:prod/one")),  # however it is spelt
+        (ProxyCheck(host="One.example."), None, ("host:One.example.", "gateway:prod/one")),  # in any spelling
         (ProxyCheck(host="a.two.example"), None, ("gateway:prod/two",)),
         (ProxyCheck(host="talker.example", destination=POD), None, ("host:talker.example", "pod:shop/cart")),
         (ProxyCheck(host="both.two.example"), None, None),

@@ -1,4 +1,4 @@
-"""The toy store with a real issuer of tokens: who gets in, and what becomes of keys that come and go."""
+"""The toy store with a real issuer of tokens: allowed callers, and the effect of new and removed keys."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Store:
     def get(
         self, path: str, authorization: str | None = None, host: str = "admin", method: str = "GET"
     ) -> Ruling | int:
-        """Return what the authorizer rules about a request; the status, where none is asked."""
+        """Return the ruling of the authorizer on a request, or the status if none is asked."""
         headers = {"authorization": authorization} if authorization is not None else {}
         name = f"{host}.toystore.com"
         asked = Question.of(

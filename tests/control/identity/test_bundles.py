@@ -1,4 +1,4 @@
-"""Bundles: the roots of each trust domain, from PEM and from SPIFFE's own JSON, and nothing that is no root."""
+"""Bundles: the roots of each trust domain, from PEM and from SPIFFE's JSON. Other certificates are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the embedded authority puts into a certificate, and that nobody can make more of it than that."""
+"""The certificates of the embedded CA, and their limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AUTHORITY = EmbeddedCa("cluster.local")
 
 
 class Hands:
-    """A clock that is set by hand."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.time = datetime(2030, 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Real handshakes between SVIDs: who gets through, and who does not."""
+"""Real handshakes between SVIDs: accepted and rejected peers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_client_without_a_certificate_is_refused() -> None:
 def test_a_certificate_that_expires_before_it_is_shown_is_refused() -> None:
     brief = EmbeddedCa("brief.example", clock=lambda: utc_now() - timedelta(hours=2))
     server, client = brief.issue("spiffe://brief.example/a/server"), brief.issue("spiffe://brief.example/a/client")
-    later = utc_now() + timedelta(hours=1)  # contexts made while both were valid
+    later = utc_now() + timedelta(hours=1)  # contexts from the time when both were valid
     serving = (server_context(replace(server, not_after=later), brief.bundles), brief.bundles, None)
     calling = (client_context(replace(client, not_after=later), brief.bundles), brief.bundles, None)
     outcome = connect(serving, calling)
@@ -96,7 +96,7 @@ def test_an_unexpected_identity_is_refused_by_either_end() -> None:
 
 
 def forged_by_the_partner() -> Svid:
-    """One of OUR identities, signed by the authority of the partner."""
+    """An identity of the OWN trust domain, signed by the CA of the partner."""
     signer, key = THERE._state.intermediate, new_key()
     start = signer.certificate.not_valid_before_utc
     certificate = new_leaf(WEB, (), key.public_key(), signer, Period(start, start + timedelta(hours=1)))
@@ -106,7 +106,7 @@ def forged_by_the_partner() -> Svid:
 
 def test_a_trusted_partner_cannot_vouch_for_one_of_ours() -> None:
     outcome = connect(serving(), (client_context(forged_by_the_partner(), HERE.bundles), HERE.bundles, DB))
-    # TLS alone lets it through: the server trusts the root of the partner, for the partner.
+    # TLS alone accepts it: the server trusts the root of the partner, for the partner.
     assert isinstance(outcome.server_saw, PeerError)
     assert "is not proven by the roots of 'cluster.local'" in str(outcome.server_saw)
     assert isinstance(outcome.client_saw, OSError)

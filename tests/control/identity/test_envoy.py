@@ -1,4 +1,4 @@
-"""A real Envoy that serves with our SVID and checks its callers with the bundles of two trust domains."""
+"""A real Envoy with an SVID, which verifies its callers with the bundles of two trust domains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys on disk: only for their owner from the first moment, and an authority that comes back from them."""
+"""Keys on disk: readable only by their owner from the first moment, and a CA that is restored from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renewal: in time, again after failures, and never an expired SVID to anybody."""
+"""Renewal of SVIDs: in time, and again after failures. An expired SVID is never used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOUR = timedelta(hours=1)
 
 
 class FakeClock:
-    """Time that passes only when a test says so, and wakes whoever sleeps in the right order."""
+    """A clock that only a test advances. It wakes sleepers in the right order."""
 
     def __init__(self) -> None:
         self.time = datetime(2030, 1, 1, tzinfo=UTC)
@@ -59,7 +59,7 @@ async def settle() -> None:
 
 
 class Source(EmbeddedCa):
-    """An authority that can be told to fail, and counts how often it is asked."""
+    """A CA that fails on request, and counts its calls."""
 
     def __init__(self, clock: FakeClock) -> None:
         super().__init__("cluster.local", clock=clock.now)
@@ -77,7 +77,7 @@ class Source(EmbeddedCa):
 
 
 class Stage:
-    """A rotation with a fake clock, and everything it said."""
+    """A rotation with a fake clock, and its reports."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -189,7 +189,7 @@ def test_a_valid_svid_is_there_at_once_while_its_renewal_takes_long() -> None:
         await settle()
         assert stage.rotation.current(ME) != first
         stage.source.slow.clear()
-        await stage.clock.pass_by(HOUR)  # and a renewal that never ends keeps nothing from closing
+        await stage.clock.pass_by(HOUR)  # a renewal that never ends does not block closing
 
     staged(play)
 

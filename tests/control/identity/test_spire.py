@@ -58,7 +58,7 @@ def spire() -> Iterator[Spire]:
 
 
 async def until_given(api: WorkloadApi, *identities: str) -> None:
-    """A new agent gives nothing before it has heard from its server."""
+    """Wait for an agent: a new one supplies nothing before it has contacted its server."""
     async with asyncio.timeout(40):
         for identity in identities:
             while True:

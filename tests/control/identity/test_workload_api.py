@@ -1,4 +1,4 @@
-"""What becomes of our identities when the agent refuses, goes away, or says something that makes no sense."""
+"""Identities when the agent refuses, stops, or sends an invalid answer."""
 
 from __future__ import annotations
 

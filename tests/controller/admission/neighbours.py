@@ -1,4 +1,4 @@
-"""Generated policies on several targets each, beside others and a baseline: where a wider target would show."""
+"""Generated policies with several targets each, beside others and a baseline, which reveal a wider target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The webhook configurations as data, and the trust in them."""
+"""The webhook configurations as data, and their `caBundle`."""
 
 from __future__ import annotations
 

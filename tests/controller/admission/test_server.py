@@ -1,4 +1,4 @@
-"""The webhooks over HTTPS: answers, limits, and certificates that change while requests go on."""
+"""The webhooks over HTTPS: answers, limits, and a change of certificates during requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Ask = Any
 
 
 class Client:
-    """One connection at a time, each with a handshake of its own."""
+    """A client with one connection at a time, each with its own handshake."""
 
     def __init__(self, ca: EmbeddedCa, port: int) -> None:
         self._ca, self.port = ca, port
@@ -205,7 +205,7 @@ def test_the_judge_is_asked_about_what_means_something() -> None:
 
 
 def test_the_judge_sees_what_is_stored() -> None:
-    """Two policies that the old version cannot say have one form in it, and are told apart by an annotation."""
+    """Two policies may have the same form in the old version. An annotation distinguishes them."""
     asked: list[RequestedChange] = []
 
     async def judge(change: RequestedChange) -> AdmissionJudgement:
@@ -334,7 +334,7 @@ def test_the_peer_with_the_most_connections_gives_one_to_another() -> None:
             assert (len(done), len(waiting)) == (1, 3)
             assert (await client.send("/validate", body))[0] == 200
             theirs.append(await client.connect("127.0.0.9"))
-            reader, _ = await client.connect("127.0.0.9")  # has as many as there are
+            reader, _ = await client.connect("127.0.0.9")  # it holds all available connections
             assert (await reader.read()).startswith(b"HTTP/1.1 503")
             for _, writer in theirs:
                 writer.close()

@@ -1,4 +1,4 @@
-"""Validation: what the readers of the dialects say, as an API server hands it on."""
+"""Validation: the diagnostics of the dialects in the form that an API server passes on."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_policy_that_is_too_large_is_refused_if_it_grows(
 
 
 def test_a_policy_that_is_too_large_is_not_read() -> None:
-    """Reading it is what would take long: its errors are not reported."""
+    """Its errors are not reported, since reading it would take too long."""
     settings = Settings(policy_limit=Size(100))
     said = judged(admission_review(BROKEN), settings)
     assert [refusal.message[:6] for refusal in said.refusals] == ["EG0142"]
@@ -277,7 +277,7 @@ def test_dry_run_and_user_are_known() -> None:
 
 
 def test_the_largest_policies_are_judged_quickly_enough() -> None:
-    """What would take minutes is not done: looking for each account among none, and advice of this size."""
+    """Slow checks are skipped: the search for each account, and lint of large objects."""
     accounts = [{"authorizationSource": {"serviceAccounts": [f"n{i}/a{j}" for j in range(100)]}} for i in range(256)]
     assert judged(admission_review(policy(rules(accounts)))) == AdmissionJudgement()
     broken = judged(admission_review(policy(rules([{"x": number} for number in range(3000)]))))

@@ -32,7 +32,7 @@ class FakeSecrets:
     def __init__(self) -> None:
         self.stored: dict[str, JsonObject] = {}
         self.version = 0
-        self.before_create: list[JsonObject] = []  # what somebody else creates first
+        self.before_create: list[JsonObject] = []  # an object that another replica creates first
 
     async def get(self, _resource: Resource, name: str, namespace: str | None = None) -> JsonObject:
         if name not in self.stored:
@@ -106,7 +106,7 @@ class TestSharing:
         with pytest.raises(StoredCaError) as caught:
             _open(api, clock)
         assert "nonsense" not in str(caught.value)
-        asyncio.run(running.refresh())  # goes on with what it had
+        asyncio.run(running.refresh())  # keeps its old state
         assert running.source.bundles == before
         assert api.version == 1
 
@@ -139,7 +139,7 @@ class TestReplacingTheRoot:
         old = other.source.issue(_ID)
         first = leader.source.bundles
 
-        assert asyncio.run(leader.rotate())  # prepared: trusted, and not signed with
+        assert asyncio.run(leader.rotate())  # prepared: trusted, but not used for signing
         assert len(leader.source.bundles.of_domain("cluster.local")) == 2
         assert _verify(leader.source.issue(_ID), first, clock.now) == _ID
         assert not asyncio.run(leader.rotate())
@@ -150,7 +150,7 @@ class TestReplacingTheRoot:
         changes: list[object] = []
         other.source.watch(changes.append)
         assert asyncio.run(leader.rotate())  # activated
-        late = other.source.issue(_ID)  # by a replica that has not heard of it yet
+        late = other.source.issue(_ID)  # by a replica that does not know of it yet
         assert _verify(leader.source.issue(_ID), other.source.bundles, clock.now) == _ID
         assert _verify(late, leader.source.bundles, clock.now) == _ID
         with pytest.raises(PeerError):
@@ -159,7 +159,7 @@ class TestReplacingTheRoot:
         assert SvidsRenewed(None) in changes
         assert _verify(late, other.source.bundles, clock.now) == _ID
 
-        clock.now += timedelta(hours=2, minutes=5)  # nothing that the old root signed is valid any more
+        clock.now += timedelta(hours=2, minutes=5)  # all certificates of the old root have expired
         assert late.expired(clock.now)
         assert old.expired(clock.now)
         asyncio.run(leader.rotate())

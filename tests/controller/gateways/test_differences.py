@@ -1,4 +1,4 @@
-"""What has to be written so that objects are as they must be, on objects as an API server returns them."""
+"""The writes that lead to the wanted objects, for objects in the form of an API server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WANTED = gateway_objects(gateway(), {80}, ProxySetup({}), GatewayParameters("env
 
 
 def _stored(entry: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-    """Return an object as the API server has it: with more fields than were written."""
+    """Return an object in the form of the API server: with more fields than were written."""
     stored = copy.deepcopy(entry)
     stored["metadata"] |= {"uid": f"uid-{entry['kind']}", "resourceVersion": "7", **metadata}
     stored["status"] = {"observed": True}

@@ -1,4 +1,4 @@
-"""The objects that must exist for a Gateway."""
+"""The objects of a Gateway."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _objects(obj: dict[str, Any], ports: tuple[int, ...] = (80,), **parameters: 
 
 
 def _expanded(argument: str, variables: dict[str, str]) -> str:
-    """Do with an argument what a kubelet does."""
+    """Expand an argument like a kubelet."""
     parts = argument.split("$$")
     for name, value in variables.items():
         parts = [part.replace(f"$({name})", value) for part in parts]

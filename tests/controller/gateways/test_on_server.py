@@ -1,4 +1,4 @@
-"""Gateways on a real API server: what is made for them, what their status says, and that all of it goes with them."""
+"""Gateways on a real API server: their objects, their status, and the removal of both."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _READ = ("namespaces", "services", "gateways.gateway.networking.k8s.io", "httpro
 
 
 class Cluster:
-    """A namespace of an API server, and reconciliations of what is in it."""
+    """A namespace of an API server, and its reconciliation."""
 
     def __init__(self, server: ApiServer, namespace: str, gateway_class: str) -> None:
         self.server = server
@@ -55,7 +55,7 @@ class Cluster:
         return found
 
     def names(self) -> dict[str, list[str]]:
-        """Return the names of all objects of the kinds that are made for Gateways."""
+        """Return the names of all objects of Gateways."""
         return {
             kind: [item["metadata"]["name"] for item in self.server.get(kind, "-n", self.namespace)["items"]]
             for kind in _KINDS
@@ -64,7 +64,7 @@ class Cluster:
     def reconcile(
         self, now: datetime = _NOW, programmed: bool = True, classes: Sequence[str] = (), **connection: Any
     ) -> ReconcileResult:
-        """Reconcile the namespace; with a `wrap` of its connection."""
+        """Reconcile the namespace; `wrap` may replace its connection."""
         items = [item for kind in _READ for item in self._items(kind)]
         world, problems = world_of(items)
         assert not problems
@@ -92,7 +92,7 @@ class Cluster:
             return await reconciler.reconcile(view)
 
     def assign_address(self, address: str = "192.0.2.7") -> None:
-        """Do what a load balancer does."""
+        """Set an address, like a load balancer."""
         change = {"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}
         patch = ("--subresource=status", "--type=merge", "-p", json.dumps(change))
         self.server.kubectl("patch", "service", "gw-eastgate", "-n", self.namespace, *patch)
@@ -120,7 +120,7 @@ def _gateway_class(name: str, controller: str) -> dict[str, Any]:
 
 @pytest.fixture
 def cluster(api_server: ApiServer) -> Iterator[Cluster]:
-    """A namespace with a class of its own, which goes in the end: others would reconcile it."""
+    """A namespace with its own class, which is removed at the end, since other tests would reconcile it."""
     made = _cluster(api_server)
     yield made
     made.server.kubectl("delete", "gatewayclass", made.gateway_class)
@@ -372,7 +372,7 @@ def test_all_of_it_goes_with_the_gateway(controller_manager: ControllerManager) 
 
 
 class _Late:
-    """A connection that sees none of the objects of a kind, or fails by `error` where it looks for them."""
+    """A connection that does not see the objects of a kind, or fails with `error` on a request for them."""
 
     def __init__(self, connection: Connection, kind: str, error: ApiError | None = None) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""Parameters of Gateways, out of ConfigMaps."""
+"""Parameters of Gateways in ConfigMaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the status of Gateways, listeners and routes says."""
+"""The status of Gateways, listeners and routes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What proxies in pods know of each other, and how ports are decided that nobody declared."""
+"""The knowledge that proxies in pods have of each other, and decisions at undeclared ports."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_gateway_is_called_with_mtls_at_its_ports_without_tls() -> None:
     outbound = known_with_gateway(
         service("10.0.0.1"), gateway_pod("a", "10.1.0.1"), gateway_pod("b", "10.1.0.2"), pod("c", "10.1.0.3")
     )
-    assert outbound.services == ()  # somebody else is behind the Service as well
+    assert outbound.services == ()  # the Service has another pod too
     outbound = known_with_gateway(service("10.0.0.1"), gateway_pod("a", "10.1.0.1"), gateway_pod("b", "10.1.0.2"))
     identities = frozenset({sa("entry")})
     assert outbound.services == (

@@ -1,4 +1,4 @@
-"""A pod with a sidecar: what it gets, what it keeps, and which pods are refused."""
+"""Injection: the changes of a pod, its unchanged parts, and refused pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An injected pod is accepted by an API server, and its containers, run as processes in namespaces, enforce."""
+"""An API server accepts an injected pod, and its containers enforce, as processes in namespaces."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ class Cluster:
         return [*entered, "--pdeathsig", "KILL", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command]
 
     def call(self, pod: str, host: str, port: int, path: str = "/", user: int = APPLICATION) -> str:
-        """Call as a process of a pod; return the status, or `closed`."""
+        """Call from a process of a pod; return the status, or `closed`."""
         command = self._as(pod, user, [sys.executable, str(HERE / "client.py"), host, str(port), path])
         return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE).stdout.split(" ")[0].strip()
 
     def call_from_node(self, port: int, path: str) -> str:
-        """Call the pod of the application as the kubelet does."""
+        """Call the pod of the application like the kubelet."""
         command = [sys.executable, str(HERE / "client.py"), ADDRESSES["cart"], str(port), path]
         return self.network.node.run(*command).split(" ")[0].strip()
 
@@ -130,7 +130,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def closed_cluster(api_server: ApiServer) -> Iterator[Cluster]:
-    """Pods whose connections are redirected, and no proxy yet."""
+    """Pods with redirected connections, and without proxies yet."""
     need_namespaces()
     with TemporaryDirectory(prefix="eastgate-pods-") as name, Network() as network:
         Path(name).chmod(0o755)  # containers run as several users
@@ -147,7 +147,7 @@ def closed_cluster(api_server: ApiServer) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def cluster(closed_cluster: Cluster) -> Cluster:
-    """The same with proxies and a control plane. Until these are there, nothing is answered."""
+    """The same pods with proxies and a control plane. Before these run, no call is answered."""
     assert closed_cluster.call("web", ADDRESSES["cart"], DECLARED) == "closed"
     assert closed_cluster.call_from_node(DECLARED, "/") == "closed"
     for pod in closed_cluster.pods.values():
@@ -164,7 +164,7 @@ def cluster(closed_cluster: Cluster) -> Cluster:
 
 
 def test_without_a_proxy_and_without_a_control_plane_nothing_is_answered(cluster: Cluster) -> None:
-    assert cluster.plane.rejected() == []  # the rest was seen before the proxies began
+    assert cluster.plane.rejected() == []  # the other calls happened before the proxies began
 
 
 @pytest.mark.parametrize(

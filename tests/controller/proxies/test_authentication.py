@@ -27,7 +27,7 @@ _PROXY = AuthenticatedProxy("shop/pay-1", "shop/pay-1")
 
 
 class FakeApi:
-    """An API server that answers what it is told to, or fails."""
+    """An API server with configured answers or failures."""
 
     def __init__(self, answer: JsonObject | Exception) -> None:
         self.answer = answer
@@ -70,7 +70,7 @@ class TestTokens:
             setup.connect(token("other", account="thief"), node="shop/pay-1")
 
     def test_what_a_token_says_of_itself_does_not_count(self) -> None:
-        # A forged token names the pod that it wants to be; the API server says who it is.
+        # A forged token names another pod; the API server returns the real one.
         setup = Setup(reviewed("other", account="thief"))
         with pytest.raises(AuthenticationError, match="the token belongs to shop/other"):
             setup.connect(token("pay-1"))

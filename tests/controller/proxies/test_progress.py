@@ -82,7 +82,7 @@ class TestMerging:
         assert merge([here, gone]) == merge([gone, here])
 
     def test_of_two_connections_the_later_counts(self) -> None:
-        # The older replica has not noticed yet that the proxy went to another.
+        # The older replica has not noticed yet that the proxy connected to another.
         old = _report(replace(_PROXY, connected_at=1.0), name="a")
         new = _report(replace(_PROXY, connected_at=2.0, acknowledged=0), name="b")
         assert merge([old, new]).proxies["shop/pay-1"].acknowledged == 0

@@ -129,7 +129,7 @@ class _Cluster:
         return self.enforcement.follow(self.sites.take(touched.change), touched)
 
     def check(self) -> None:
-        """Compare it with one that begins with what there is now."""
+        """Compare it with a new control plane for the current state."""
         while self.enforcement.renew(2):
             pass
         fresh = _Cluster(*self.watched.objects.values(), site_of=self.site_of, on_demand=True)

@@ -1,4 +1,4 @@
-"""What the status of a policy says: accepted or not, and in force only where every proxy concerned has it."""
+"""The status of a policy: accepted or not, and in force only if every affected proxy has it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def assessed(
 
 
 def shown(assessment: Assessment) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """The ancestors, and the type, status and reason of each condition."""
+    """Return the ancestors, and the type, status and reason of each condition."""
     return [
         (str(entry.ancestor), [(each.type, each.status.value, each.reason) for each in entry.conditions])
         for entry in assessment.entries
@@ -314,7 +314,7 @@ def test_a_mesh_enforces_only_what_its_proxies_stand_before(
 def test_a_policy_with_errors_closes_nothing_in_a_mesh_that_leaves_it() -> None:
     manifest = policy(to_pods(app="web"), surprise=True)
     ref = policy_of(authority_of(manifest)).ref
-    for state, shows in ((NativeState.NOT_WRITTEN, "it is not in force"), (NativeState.CLOSED, "proxies close")):
+    for state, shows in ((NativeState.NOT_WRITTEN, "it is not in force"), (NativeState.CLOSED, "its targets are closed")):
         plan = NativePlan(NativeMesh.ISTIO, (), (NativeOutcome(ref, "uid", state, (), (LOSS,)),))
         assert shows in assessed(*PODS, manifest, native=plan).entries[0].conditions[0].message
 

@@ -1,4 +1,4 @@
-"""Which policies are looked at again when the reports of proxies change."""
+"""The policies that are checked again after changed reports of proxies."""
 
 from __future__ import annotations
 

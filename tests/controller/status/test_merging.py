@@ -1,4 +1,4 @@
-"""What is written: only what must be, nothing of others, and never more than fits."""
+"""Writes of status: only necessary ones, without changes of other entries, and never beyond the limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def assessment(*entries: StatusEntry, form: Status = Status.ANCESTORS, generatio
 
 
 def foreign(name: str = "web", controller: str = OTHER) -> dict[str, Any]:
-    """An entry of another controller, with a type of condition that we write as well."""
+    """Return an entry of another controller, with a condition type that Eastgate writes too."""
     condition = {"type": "Accepted", "status": "False", "reason": "Mine", "message": "", "lastTransitionTime": NOW}
     return {
         "ancestorRef": {"group": "", "kind": "Service", "name": name},

@@ -1,4 +1,4 @@
-"""Keys are looked at once however often they are marked, and not too often. Time is what the test says it is."""
+"""Keys are checked once after any number of marks, and not too often. The tests set the time."""
 
 from __future__ import annotations
 

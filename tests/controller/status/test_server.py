@@ -1,4 +1,4 @@
-"""Status and events on a real API server, with kubectl as the user and other controllers beside ours."""
+"""Status and events on a real API server, with kubectl as the user, and other controllers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pods(namespace: str, count: int = 2) -> list[Manifest]:
 
 
 def put(server: ApiServer, manifest: Manifest, namespace: str) -> None:
-    """Apply a policy as its owner would."""
+    """Apply a policy as its owner."""
     metadata = {"name": manifest["metadata"]["name"], "namespace": namespace}
     server.apply({**manifest, "metadata": metadata})
 
@@ -71,7 +71,7 @@ def conditions(obj: Any, at: int = 0) -> dict[str, tuple[str, str, int]]:
 
 
 def columns(server: ApiServer, plural: str, *arguments: str) -> dict[str, str]:
-    """What `kubectl get` shows of the only object, by column."""
+    """Return the output of `kubectl get` for the only object, by column."""
     title, line = server.kubectl("get", plural, *arguments).splitlines()
     starts = [at for at in range(len(title)) if title[at] != " " and (at == 0 or title[at - 1] == " ")]
     ends = [*starts[1:], None]
@@ -98,7 +98,7 @@ def test_status_through_create_change_and_delete(server: ApiServer, namespace: s
 
     async def test(ours: FollowingController) -> None:
         put(server, policy(to_pods(app="web")), namespace)
-        assert columns(server, PLURAL, "-n", namespace)["PROGRAMMED"] == ""  # nobody has looked at it
+        assert columns(server, PLURAL, "-n", namespace)["PROGRAMMED"] == ""  # no controller has checked it
         ours.report = report_of(waiting=proxies, policies=names)
         await ours.settle(namespace)
         assert conditions(get(server, namespace)) == {
@@ -165,7 +165,7 @@ def test_our_own_write_is_no_reason_to_look_again(server: ApiServer, namespace: 
         looked = sum(ours.writer.counts.values())
         await ours.settle(namespace)
         assert sum(ours.writer.counts.values()) == looked
-        write_entries(server, namespace)  # somebody takes our entry out
+        write_entries(server, namespace)  # another program removes the entry of Eastgate
         await ours.settle(namespace)
         assert len(get(server, namespace)["status"]["ancestors"]) == 1
 
@@ -176,7 +176,7 @@ def test_nobody_loses_an_entry_when_two_controllers_write_at_once(server: ApiSer
     rounds = 40
 
     async def theirs(ours: FollowingController) -> None:
-        """Another controller, which reads, changes and replaces, and looks each time whether its entry was kept."""
+        """Act as another controller: read, change and replace, and check each time that its entry was kept."""
         resource = ours.discovery.find("gateway.networking.x-k8s.io", "AuthorizationPolicy")
         assert resource is not None
         written = None
@@ -284,7 +284,7 @@ def test_a_forged_status_of_a_generation_that_does_not_exist_is_written_over(ser
 
 
 def bare(entry: Manifest) -> Manifest:
-    """An entry without the times of its conditions."""
+    """Return an entry without the times of its conditions."""
     kept = [{key: value for key, value in each.items() if key != "lastTransitionTime"} for each in entry["conditions"]]
     return entry | {"conditions": kept}
 
@@ -396,7 +396,7 @@ def test_kubectl_waits_for_conditions_of_a_cluster_policy(server: ApiServer, nam
         assert [condition["type"] for condition in stored["conditions"]] == ["Theirs", "Accepted", "Programmed"]
         changed = {**CLUSTER_POLICY, "spec": {**CLUSTER_POLICY["spec"], "priority": 2}}
         server.apply(changed)
-        server.kubectl(*wait, fails=True)  # nobody has looked at this generation yet
+        server.kubectl(*wait, fails=True)  # this generation is not checked yet
         written = ours.writer.counts["written"]
         await ours.settle(namespace)
         await ours.settle(namespace)
@@ -423,7 +423,7 @@ def test_a_policy_with_errors_is_shown_as_such_and_has_an_event(server: ApiServe
         await ours.settle(namespace)
         assert len(events(server, namespace)) == 1
 
-        ours.writer._recorder = EventRecorder(ours.connection, "another")  # which has seen nothing yet
+        ours.writer._recorder = EventRecorder(ours.connection, "another")  # it has read nothing yet
         ours.writer.mark_all()
         await ours.settle(namespace)
         (event,) = events(server, namespace)
@@ -458,7 +458,7 @@ def test_events_are_limited_in_number(server: ApiServer, namespace: str) -> None
 
 
 def test_a_status_fits_what_the_api_server_takes(server: ApiServer, namespace: str) -> None:
-    """Every entry is as long as it can get, and the whole is not refused."""
+    """The API server accepts a status with entries of maximum length."""
     long = "x" * 250
     many = [f"{namespace}/{long}{number}" for number in range(9)]
 

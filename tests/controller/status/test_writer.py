@@ -1,4 +1,4 @@
-"""The writer when the API server is not as it should be. Time is what the test says it is."""
+"""The writer with a faulty API server. The tests set the time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POLICY: dict[str, Any] = {
 
 
 class TroubledServer:
-    """Answers requests with the errors that it was given, and then as an API server that has one policy."""
+    """An API server that first returns the configured errors, and then serves one policy."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
@@ -62,7 +62,7 @@ def assessment(generation: int = 1, *notices: Notice) -> Assessment:
 
 
 class Clocked:
-    """A writer whose clock stands still until it is moved."""
+    """A writer with a clock that only the test moves."""
 
     def __init__(self, server: TroubledServer, said: Assessment | None = None, *, events: bool = False) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""Changes of one object, and what is said of them, in every dialect."""
+"""Changes of one object and their judgement, in every dialect."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_judge_that_is_not_asked_keeps_nothing_of_what_has_happened() -> None:
 
 
 def test_a_judge_that_could_not_follow_judges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would judge by what was, and admit what breaks an Invariant now."""
+    """It would judge with an outdated state, and could admit a breach of an Invariant."""
     keeping = Judge(authority(gep("p", "shop/web")))
     with monkeypatch.context() as broken:
         broken.setattr(Authority, "update", _raise)
@@ -257,7 +257,9 @@ def test_a_label_by_which_an_invariant_selects_namespaces_is_refused_where_it_br
     other["metadata"]["labels"]["pci"] = "true"
     assert _refused(manifests, other, stated) == ""
     stated["spec"]["onNotProven"] = "Refuse"
-    assert _refused([gep("p", "vault/app"), plain], trusted, stated) == ""  # it is broken before, and holds after
+    assert (
+        _refused([gep("p", "vault/app"), plain], trusted, stated) == ""
+    )  # broken before the change, and kept after it
     assert "those of vault change" in _refused([gep("p", "sandbox/toy"), trusted], plain, stated)
 
 
@@ -278,7 +280,7 @@ def test_a_pod_that_becomes_what_an_invariant_is_about_is_refused_where_it_is_op
     stated["spec"]["never"]["to"] = {"pods": {"matchLabels": {label: "cards"}}}
     open_pod, closed_pod = pod("shop", "other"), pod("shop", "payments")
     manifests = [gep("p", "shop/web"), open_pod]
-    for each, is_refused in ((open_pod, True), (closed_pod, label == "app")):  # `app` is what the policy selects by
+    for each, is_refused in ((open_pod, True), (closed_pod, label == "app")):  # the policy selects by `app`
         labelled = {**each, "metadata": {**each["metadata"], "labels": {**each["metadata"]["labels"], label: "cards"}}}
         assert bool(_refused(manifests, labelled, stated)) is is_refused
         labels = {**each["metadata"]["labels"], "other": "cards"}

@@ -1,4 +1,4 @@
-"""The judge under load: whom it judges, and what becomes of changes that it has no time for."""
+"""The judge under load: the clients that it serves, and the answer to changes after their time has run out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_how_many_rules_a_policy_has_hides_no_breach(rules: int) -> None:
 
 
 def test_how_many_invariants_a_namespace_has_hides_no_breach_of_the_clusters() -> None:
-    """An owner of a namespace makes any number of them, and the cluster's is the last."""
+    """An owner of a namespace can add many Invariants, and the Invariant of the cluster comes last."""
 
     def of_owner(number: int) -> Manifest:
         callers, to = {"serviceAccounts": [f"shop/nobody-{number}"]}, {"pods": {"matchLabels": {"app": "payments"}}}
@@ -64,7 +64,7 @@ def test_an_invariant_that_was_broken_before_is_found_to_get_worse_among_many_ru
     assert not judge(before, ObjectChange.of(worse), _read(invariant("i", includeFuture=True))).allowed
 
 
-# What there is no time for
+# Changes without time for a judgement
 
 
 @pytest.mark.parametrize("unproven", ["Warn", "Refuse"])
@@ -188,7 +188,7 @@ def test_an_invariant_about_what_does_not_exist_refuses_nothing_elsewhere() -> N
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Judging a change named `slow` takes until this is set."""
+    """Block the judgement of a change named `slow` until this is set."""
     go_on, really = threading.Event(), Bench.judge
 
     def wait(bench: Bench, change: ObjectChange) -> ChangeJudgement:

@@ -148,6 +148,6 @@ def judge(
     *,
     budget: float | None = None,
 ) -> ChangeJudgement:
-    """Judge one change of an authority, which stays as it is."""
+    """Judge one change of an authority, which is not modified."""
     invariants = list(invariants)
     return Bench(authority, invariants, budget, Concerns(authority, invariants)).judge(change)
