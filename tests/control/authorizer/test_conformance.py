@@ -24,7 +24,7 @@ from eastgate.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 TABLES = [*sorted((ROOT / "conformance").rglob("*.yaml")), *sorted((ROOT / "examples").rglob("*.test.yaml"))]
-NORMALIZING = CheckOptions(proxy=ProxyOptions(normalizes_paths=True))  # the names in the tables
+NORMALIZING = CheckOptions(proxy=ProxyOptions(normalizes_paths=True))  # the proxies of the tables normalise paths
 NAMED = {"prompts/get": "name", "tools/call": "name"}
 
 
@@ -46,7 +46,7 @@ def completed(question: Question) -> Question:
 
 
 def as_handed_on(question: Question) -> Question:
-    """Return the same question from a proxy that normalises paths, which keeps an encoded plain dot segment."""
+    """Return the question as a proxy that normalises paths forwards it: a dot segment that remains was encoded."""
     path = question.path
     return question if path is None else replace(question, path=respelled_path(handed_path(path) + query_of(path)))
 
