@@ -178,7 +178,7 @@ class NetworkTable:
             known, decide = caller, self._of_account
         else:
             known = caller if isinstance(caller, AnonymousCell) else OtherIdentities()
-            decide = self._of_strangers
+            decide = self._of_unknown_callers
         if known not in self._decided:
             self._decided[known] = decide(known)
         return self._decided[known]
@@ -205,21 +205,25 @@ class NetworkTable:
         tests += [(_at(address), self._decide_for_gateway(of_gateway)) for address, of_gateway in gateways]
         return choice(tests, _all_of(pods.values()) if pods else self._decide(ends.SpiffeId(identity)))
 
-    def _of_strangers(self, caller: CallerCell) -> Node:
+    def _of_unknown_callers(self, caller: CallerCell) -> Node:
         """Decide for callers without an account by their address alone, which proves no pod."""
-        stranger = _ANONYMOUS if isinstance(caller, AnonymousCell) else _NO_ACCOUNT
+        caller_without_account = _ANONYMOUS if isinstance(caller, AnonymousCell) else _NO_ACCOUNT
         *parts, everything = self._networks()
         outside = {network: verdict for network in parts for verdict in self._decide_within(network, parts)}
         otherwise = next(self._decide_within(everything, parts), self._undecided)
         tests: list[tuple[Predicate, Node]] = [
-            (_at(address), self._of_stranger_at(address, stranger, outside, otherwise))
+            (_at(address), self._of_unknown_caller_at(address, caller_without_account, outside, otherwise))
             for address in sorted(self._all.addresses, key=IPv4Address)
         ]
         tests += [(Is(ADDRESS, InNetwork((network,))), verdict) for network, verdict in outside.items()]
         return choice(tests, otherwise)
 
-    def _of_stranger_at(
-        self, address: str, stranger: ends.Source, outside: Mapping[IPv4Network, ProxyVerdict], otherwise: ProxyVerdict
+    def _of_unknown_caller_at(
+        self,
+        address: str,
+        caller_without_account: ends.Source,
+        outside: Mapping[IPv4Network, ProxyVerdict],
+        otherwise: ProxyVerdict,
     ) -> ProxyVerdict:
         """Decide for a caller without an account at the address of a pod: the caller may be that pod or any other
         caller.
@@ -229,9 +233,9 @@ class NetworkTable:
         identity = self._all.addresses[address]
         within = [network for network in self._networks() if IPv4Address(address) in network]
         if self._all.names.account(identity) is None or (within[0] not in outside and within[0] != within[-1]):
-            return self._decide(stranger, address)
+            return self._decide(caller_without_account, address)
         pod = self._of_pod(identity, address)
-        if self._all.authority.world.addresses_prove and stranger == _ANONYMOUS:
+        if self._all.authority.world.addresses_prove and caller_without_account == _ANONYMOUS:
             return pod
         return _all_of((pod, outside.get(within[0], otherwise)))
 

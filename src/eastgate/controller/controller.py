@@ -30,7 +30,7 @@ from eastgate.controller.tracing import start_tracing
 from eastgate.reading.kubernetes import Connection
 from eastgate.settings import Settings
 
-# A snapshot of a replica as JSON, at its loopback address: the objects that it follows, its decisions and its proxies.
+# A snapshot of a replica as JSON, at its loopback address: the kinds that it follows, its policies and its proxies.
 #
 # It holds no content of objects, and so no secret.
 
@@ -233,7 +233,7 @@ class _RunningReplica:
             await run_together(
                 replica.follow(),
                 BackgroundTask("the CA", replica.keep_ca, replica.on_failure).run(),
-                BackgroundTask("giving memory back", replica.keep_small, replica.on_failure).run(),
+                BackgroundTask("giving memory back", replica.release_memory, replica.on_failure).run(),
                 electing.run(),
                 _log_readiness(replica),
             )

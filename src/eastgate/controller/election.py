@@ -105,7 +105,7 @@ class Election:
         self.leader: str | None = None
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Take part until cancelled. While this replica leads, `lead` runs; it is cancelled at the end of that."""
+        """Take part until cancelled. `lead` runs while this replica leads, and is cancelled afterwards."""
         try:
             while True:
                 await self._lead(lead, await self._wait_until_elected())

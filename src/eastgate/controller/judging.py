@@ -140,7 +140,7 @@ class ChangeJudges:
 
     async def judge(self, change: RequestedChange) -> AdmissionJudgement:
         """Judge a change together with everything else in the cluster."""
-        if self._goes_with_namespace(change):
+        if self._ends_with_namespace(change):
             return AdmissionJudgement()
         too_large = self._refuse_too_large(change)
         if too_large.refusals:
@@ -161,7 +161,7 @@ class ChangeJudges:
 
     def refuse_unjudged(self, change: RequestedChange) -> AdmissionJudgement:
         """Return the answer to a change after its time has run out."""
-        if self._goes_with_namespace(change):
+        if self._ends_with_namespace(change):
             return AdmissionJudgement()
         too_large = self._refuse_too_large(change)
         return too_large if too_large.refusals else refuse_unjudged(self._judges[0], self._own_user, change)
@@ -170,7 +170,7 @@ class ChangeJudges:
         too_large = refuse_too_large(self._sizes, self._own_user, change)
         return too_large | refuse_many_invariants(self._objects, self._own_user, change)
 
-    def _goes_with_namespace(self, change: RequestedChange) -> bool:
+    def _ends_with_namespace(self, change: RequestedChange) -> bool:
         """Return whether an object is removed together with its namespace, whose end must not be blocked."""
         namespace = self._authority.world.namespaces.get(change.namespace or "")
         return change.removes and namespace is not None and namespace.is_ending

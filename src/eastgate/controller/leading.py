@@ -225,7 +225,7 @@ class Leader:
 
     async def _keep_rotating(self) -> None:
         if await self._replica.ca.rotate():
-            self._bundles.look()
+            self._bundles.write_soon()
             self._config_maps()
         await asyncio.sleep(_RESYNC_SECONDS)
 

@@ -100,7 +100,7 @@ class Replica:
         self.metrics.registry.register(self.task_failures)
         self._decisions: SampledDecisions | None = None
         self._deciders = Deciders()
-        self._much_read = Nudge()
+        self._memory_due = Nudge()
         self.invariant_states: dict[PolicyRef, str] = {}
         """The reason of the condition of each Invariant, while this replica leads."""
         self.applying_since: float | None = None
@@ -295,9 +295,9 @@ class Replica:
         except (ApiError, UnreachableError) as error:
             log_trouble(_LOG, _CA, error)
 
-    async def keep_small(self) -> None:
+    async def release_memory(self) -> None:
         """Release memory after many policies were read: reading a policy takes much more memory than storing it."""
-        await self._much_read.wait()
+        await self._memory_due.wait()
         await asyncio.sleep(_SETTLE_SECONDS)
         self.source.follower.held.sizes.turnover = 0
         await asyncio.to_thread(give_memory_back)
@@ -331,7 +331,7 @@ class Replica:
         if self.options.webhooks:
             self.judges.update(applied, changes.put)
         if self.source.follower.held.sizes.turnover > _TRIM_AFTER_BYTES:
-            self._much_read()
+            self._memory_due()
         self.statuses.take_changes(changes.touched, touched)
         for listener in tuple(self._listeners):
             listener(changes)

@@ -76,9 +76,9 @@ def test_a_process_that_has_served_is_started_again_whatever_its_status(tmp_path
 
     log = DecisionLog(BytesIO())
     worker = _Worker(start, tmp_path / "serving-0")
-    assert worker.look(log, 0) == BAD_INPUT
+    assert worker.restart_if_ended(log, 0) == BAD_INPUT
     (tmp_path / "serving-0").touch()
     end = time.monotonic() + PATIENCE
     while len(started) < 3:
-        assert worker.look(log, 0) is None
+        assert worker.restart_if_ended(log, 0) is None
         assert time.monotonic() < end

@@ -375,7 +375,7 @@ def test_the_ca_bundle_is_put_back(server: ApiServer, webhooks: RunningWebhooks)
                 changed = with_ca_bundle(server.get(*resources[0]), EmbeddedCa("td").bundles.pem("td"))
                 await asyncio.to_thread(server.kubectl, "replace", "-f", "-", stdin=json.dumps(changed))
                 while with_ca_bundle(await asyncio.to_thread(server.get, *resources[0]), webhooks.certificates):
-                    keeper.look()
+                    keeper.write_soon()
                     await asyncio.sleep(0.2)
             finally:
                 running.cancel()

@@ -147,7 +147,7 @@ def _service(namespace: str, name: str = "web") -> dict[str, Any]:
 def test_gateway_from_creation_to_programmed(cluster: Cluster) -> None:
     cluster.apply(cluster.gateway(), _route(cluster.namespace), _service(cluster.namespace))
     result = cluster.reconcile()
-    assert (result.errors, result.overtaken) == ({}, ())
+    assert (result.errors, result.conflicting) == ({}, ())
     assert cluster.names() == {
         "serviceaccounts": ["default", "gw"],
         "services": ["gw-eastgate", "web"],
@@ -355,7 +355,7 @@ def test_a_status_of_a_gateway_that_changed_meanwhile_is_not_written(cluster: Cl
     world, _ = world_of([stale])
     classes = [cluster.server.get("gatewayclass", cluster.gateway_class)]
     result = asyncio.run(cluster.reconcile_view(GatewayView(world, classes, [stale]), _NOW))
-    assert ("Gateway", cluster.namespace, "gw") in result.overtaken
+    assert ("Gateway", cluster.namespace, "gw") in result.conflicting
     assert "listeners" not in cluster.get("gateway", "gw")["status"]
 
 

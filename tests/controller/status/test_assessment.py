@@ -314,7 +314,10 @@ def test_a_mesh_enforces_only_what_its_proxies_stand_before(
 def test_a_policy_with_errors_closes_nothing_in_a_mesh_that_leaves_it() -> None:
     manifest = policy(to_pods(app="web"), surprise=True)
     ref = policy_of(authority_of(manifest)).ref
-    for state, shows in ((NativeState.NOT_WRITTEN, "it is not in force"), (NativeState.CLOSED, "its targets are closed")):
+    for state, shows in (
+        (NativeState.NOT_WRITTEN, "it is not in force"),
+        (NativeState.CLOSED, "its targets are closed"),
+    ):
         plan = NativePlan(NativeMesh.ISTIO, (), (NativeOutcome(ref, "uid", state, (), (LOSS,)),))
         assert shows in assessed(*PODS, manifest, native=plan).entries[0].conditions[0].message
 

@@ -51,7 +51,7 @@ class Answers:
             may_wait=may_wait,
         )
 
-    def broken(self, pending: Pending) -> AuthorizerAnswer:
+    def after_failure(self, pending: Pending) -> AuthorizerAnswer:
         """Return the answer for an authorizer whose call failed."""
         if pending.authorizer is None:
             return Reply.ERROR

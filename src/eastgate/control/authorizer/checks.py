@@ -87,7 +87,7 @@ class ProxyCheck:
 
     @property
     def is_without_body(self) -> bool:
-        """Return whether the request certainly has no body: its method has none, and the proxy sends every body.
+        """Return whether the request certainly has no body: by its method, and because the proxy would send a body.
 
         Headers are not enough: a proxy need not show `transfer-encoding`, and HTTP/2 does not have it.
         """

@@ -237,7 +237,7 @@ class OpenCheck:
             raise
         except Exception:  # an authorizer that fails does not allow
             _LOG.exception("the authorizer %s could not be asked", pending.name)
-            return self._answers.broken(pending)
+            return self._answers.after_failure(pending)
 
     def _evaluate(self) -> ProxyAnswer:
         authorizer = self._authorizer
@@ -255,9 +255,7 @@ class OpenCheck:
             return any(not _MESSAGE.isdisjoint(arrivals.looked_at) for _, arrivals in self._arrive())
 
     def _arrive(self) -> list[tuple[LiveQuestion, LiveArrivals]]:
-        """Return the questions with the state of the engine for each, computed again after a change. The caller holds
-        the lock.
-        """
+        """Return the questions, each with its evaluation, made again after a change. The caller holds the lock."""
         authority = self._authorizer.authority
         authority_then, arrived = self._arrived
         if authority_then is not authority or not all(arrivals.is_current for _, arrivals in arrived):

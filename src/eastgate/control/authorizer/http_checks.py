@@ -30,8 +30,9 @@ from eastgate.ir.spiffe import spiffe_problem
 
 
 class HttpListener(ABC):
-    """A listener at the address of `listen`, with answers of a handler. At its end it answers open requests for `grace`
-    seconds.
+    """A listener whose port `listen` opens, and whose requests a handler answers.
+
+    At its end it still answers open requests for `grace` seconds.
     """
 
     def __init__(

@@ -58,7 +58,7 @@ class _Worker:
         self._began = time.monotonic()
         self.process: subprocess.Popen[bytes] | None = start()
 
-    def look(self, log: DecisionLog, number: int) -> int | None:
+    def restart_if_ended(self, log: DecisionLog, number: int) -> int | None:
         """Start the process again if it has ended; return its status if that would not help."""
         now = time.monotonic()
         if self.process is None:
@@ -107,7 +107,7 @@ def run_workers(
         try:
             while not stop.asked and status == 0:
                 for number, worker in enumerate(workers):
-                    status = worker.look(log, number) or status
+                    status = worker.restart_if_ended(log, number) or status
                 time.sleep(_POLL_SECONDS)
         finally:
             running = [worker.process for worker in workers if worker.process is not None]

@@ -1,6 +1,6 @@
 """Identities of workloads: X.509 certificates with a SPIFFE ID, and their verification.
 
-- an `SvidSource` supplies `Svid`s and `TrustBundles`: `EmbeddedAuthority` makes them here (`stored_authority` keeps
+- an `SvidSource` supplies `Svid`s and `TrustBundles`: `EmbeddedCa` makes them here (`stored_ca` keeps
   its root on disk), `WorkloadApi` gets them from a SPIRE agent;
 - a `Rotation` keeps the SVIDs of some identities fresh;
 - `client_context`, `server_context` and `verify_connection` use them with Python's `ssl`, without a key on disk.

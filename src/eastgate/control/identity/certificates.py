@@ -117,7 +117,7 @@ class _Issuer:
 
     @classmethod
     def of(cls, signer: Signer) -> _Issuer:
-        """Return a signer as an issuer, with the key id from its certificate: keys have no unique key id."""
+        """Return a signer as an issuer, with the key id in its certificate: programs compute key ids differently."""
         certificate = signer.certificate
         try:
             subject_key = certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value

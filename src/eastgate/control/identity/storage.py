@@ -23,7 +23,7 @@ from eastgate.control.identity.ca import CaState, EmbeddedCa, Retired
 from eastgate.control.identity.certificates import Signer, StoredCaError, UnsafeFileError, key_pem
 from eastgate.control.identity.svid import utc_now
 
-# Writes keys to disk, where that is asked for, so that no other user can ever read them.
+# Writes keys to disk, if requested, so that no other user can ever read them.
 #
 # A file gets its mode when it is created, under a new name, and then replaces the old one.
 

@@ -154,7 +154,7 @@ class _Examination:
 
 
 def judge_object(change: RequestedChange, settings: Settings) -> AdmissionJudgement:
-    """Return the errors of the object that a change results in; nothing if the change deletes it.
+    """Return the judgement of the object after a change, by itself; an empty one if the change deletes the object.
 
     A change that keeps the meaning of an object, or a change of an object that is being deleted, is refused only for
     new errors. So an object that was stored before a rule became stricter can still be labelled and finalized.

@@ -91,12 +91,12 @@ class CaBundleKeeper:
         self._objects += [(_DEFINITIONS, name) for name in converted_definitions()]
         self._nudge = asyncio.Event()
 
-    def look(self) -> None:
+    def write_soon(self) -> None:
         """Write at once, since the certificates have changed."""
         self._nudge.set()
 
     async def run(self, seconds: float = 10.0) -> None:
-        """Write every `seconds`, and after each `look`, until cancelled."""
+        """Write every `seconds`, and after each `write_soon`, until cancelled."""
         while True:
             self._nudge.clear()
             await self.write()
@@ -239,7 +239,7 @@ class Webhooks:
                 judgement = await self._work(client, judge_object, change, self.settings)
                 if not judgement.refusals and self._judge is not None:
                     stored = await self._work(client, stored_form, change)
-                    if _means_something(stored, stored.keeps_meaning):
+                    if _can_change_decisions(stored, stored.keeps_meaning):
                         judgement |= await self._judge(stored)
         except TimeoutError:
             if self._late is None:
@@ -278,7 +278,7 @@ def _mutated(mutate: MutateObject, uid: str, change: RequestedChange) -> dict[st
     return answer_with_patch(uid, change, _observed(change, mutation.judgement), mutation.patch)
 
 
-def _means_something(change: RequestedChange, keeps_meaning: bool) -> bool:
+def _can_change_decisions(change: RequestedChange, keeps_meaning: bool) -> bool:
     """Return whether a change can change decisions. For other objects than policies, labels count, since policies
     select by labels.
 
@@ -297,7 +297,7 @@ def _judge_late(late: JudgeLate, change: RequestedChange, judgement: AdmissionJu
     Raises TimeoutError if the change was not even validated by itself, and no Invariant refuses it.
     """
     _LOG.warning("a change of %s was not judged in time", change.kind, extra={"kind": change.kind})
-    unjudged = late(change) if _means_something(change, change.changes_labels_alone) else AdmissionJudgement()
+    unjudged = late(change) if _can_change_decisions(change, change.changes_labels_alone) else AdmissionJudgement()
     if judgement is None and not unjudged.refusals:
         raise TimeoutError
     return (judgement or AdmissionJudgement()) | unjudged

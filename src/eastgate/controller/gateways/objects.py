@@ -90,7 +90,9 @@ def compare_objects(
             metadata = {**entry["metadata"], "uid": current["metadata"]["uid"]}
             update.append({**entry, "metadata": metadata})
     delete = tuple(
-        entry for key, entry in found.items() if key not in keys and is_owned(entry, owner) and not _is_leaving(entry)
+        entry
+        for key, entry in found.items()
+        if key not in keys and is_owned(entry, owner) and not _is_being_deleted(entry)
     )
     return ObjectChanges(tuple(create), tuple(update), delete, foreign)
 
@@ -106,7 +108,7 @@ def is_owned(obj: Mapping[str, Any], owner: str) -> bool:
     return any(reference.get("uid") == owner and reference.get("controller") for reference in references)
 
 
-def _is_leaving(obj: Mapping[str, Any]) -> bool:
+def _is_being_deleted(obj: Mapping[str, Any]) -> bool:
     return obj["metadata"].get("deletionTimestamp") is not None
 
 

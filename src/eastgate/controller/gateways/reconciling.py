@@ -64,10 +64,10 @@ class GatewayView:
 
 @dataclass(frozen=True, slots=True)
 class ReconcileResult:
-    """The result of a reconciliation. `overtaken` are objects with a conflicting write; `errors` are messages."""
+    """The result of a reconciliation. `conflicting` are objects with a conflicting write; `errors` are messages."""
 
     written: tuple[ObjectKey, ...] = ()
-    overtaken: tuple[ObjectKey, ...] = ()
+    conflicting: tuple[ObjectKey, ...] = ()
     errors: Mapping[ObjectKey, str] = field(default_factory=dict, hash=False)
 
 
@@ -103,7 +103,7 @@ class _Reconciliation:
         self._now = now
         self._view = view
         self._written: list[ObjectKey] = []
-        self._overtaken: list[ObjectKey] = []
+        self._conflicting: list[ObjectKey] = []
         self._errors: dict[ObjectKey, str] = {}
 
     async def run(self) -> ReconcileResult:
@@ -117,7 +117,7 @@ class _Reconciliation:
         for gateway_class in classes.values():
             await self._write_class(gateway_class, config_maps)
         existing = await self._existing()
-        await self._delete_forsaken(existing)
+        await self._delete_foreign(existing)
         standings = {}
         for gateway in ours:
             standing = self._standing(gateway)
@@ -129,7 +129,7 @@ class _Reconciliation:
                 self._errors[key_of(gateway)] = error.message
         for route in self._view.routes:
             await self._write_route(route, standings)
-        return ReconcileResult(tuple(self._written), tuple(self._overtaken), self._errors)
+        return ReconcileResult(tuple(self._written), tuple(self._conflicting), self._errors)
 
     # Reading
 
@@ -174,7 +174,7 @@ class _Reconciliation:
 
     # Objects
 
-    async def _delete_forsaken(self, existing: Mapping[ObjectKey, JsonObject]) -> None:
+    async def _delete_foreign(self, existing: Mapping[ObjectKey, JsonObject]) -> None:
         """Delete the objects of Gateways that now belong to another controller.
 
         Kubernetes deletes the objects of deleted Gateways. A Gateway without its class belongs to no controller yet.
@@ -256,14 +256,16 @@ class _Reconciliation:
                 continue
             if created is not None:
                 await self._release(entry)
-            if created is not None or key in self._overtaken:
+            if created is not None or key in self._conflicting:
                 foreign.append(key)
             if entry["kind"] == "ServiceAccount":
                 break  # no pods without an account of their own
         return foreign
 
     async def _create_account(self, key: ObjectKey, account: JsonObject) -> JsonObject | None:
-        """Create an account. It is not applied, since an account without fields does not show its writer."""
+        """Create an account, and then apply it. Applying alone would not reveal a concurrent creator of an account
+        without fields.
+        """
         metadata = {name: account["metadata"][name] for name in ("name", "namespace", "ownerReferences")}
         bare = {"apiVersion": account["apiVersion"], "kind": account["kind"], "metadata": metadata}
         resource = _RESOURCES[account["kind"]]
@@ -338,7 +340,7 @@ class _Reconciliation:
         written = await self._try(
             key_of(obj), self._connection.apply(resource, body, manager=STATUS_MANAGER, subresource="status")
         )
-        if written is not None and _is_left(written, own):
+        if written is not None and _has_leftovers(written, own):
             # They belong to another manager, and applying does not remove them.
             whole = {key: status.get(key) or [] for key in own}
             change = {"metadata": {"resourceVersion": written["metadata"]["resourceVersion"]}, "status": whole}
@@ -352,7 +354,7 @@ class _Reconciliation:
             answer: JsonObject | None = await writing
         except ApiError as error:
             if error.is_conflict or error.is_missing:
-                self._overtaken.append(key)
+                self._conflicting.append(key)
             else:
                 self._errors[key] = error.message
             return None
@@ -368,7 +370,7 @@ def _has_other_managers(obj: JsonObject) -> bool:
     return any(entry.get("manager") != MANAGER for entry in obj["metadata"].get("managedFields") or ())
 
 
-def _is_left(written: JsonObject, own: JsonObject) -> bool:
+def _has_leftovers(written: JsonObject, own: JsonObject) -> bool:
     """Return whether a Gateway still has listeners or conditions of Eastgate that are no longer wanted."""
     status = written.get("status") or {}
     if written["kind"] != "Gateway":

@@ -150,11 +150,11 @@ class ProxyControl:
 
     async def _renew(self) -> None:
         """Renew the known identities of all proxies, a few at a time, so that other work runs in between."""
-        goes_on = True
-        while goes_on:
+        has_more = True
+        while has_more:
             async with self._following:
                 with self.lock:
-                    goes_on = self.enforcement.renew(_RENEWAL_BATCH)
+                    has_more = self.enforcement.renew(_RENEWAL_BATCH)
             await asyncio.sleep(0)
 
     async def _prepare(self, proxy: AuthenticatedProxy) -> None:

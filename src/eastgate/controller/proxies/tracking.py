@@ -193,7 +193,7 @@ class ProgressTracker:
         return tuple(PassedPort(port, self._deciding_at(node, port)) for port in ports)
 
     def _deciding_at(self, node: str, port: int) -> tuple[str, ...]:
-        """Return the policies that decide at a port of a pod. A policy without rules denies everywhere."""
+        """Return the policies that decide at a port of a pod. A policy without rules denies at all ports."""
         engine = programs_of(self._enforcement.authority)
         layers = engine.program(node).layers
         deciding = {rule.origin.policy for layer in layers for rule in rules_at(layer, port)}

@@ -92,7 +92,7 @@ def _merge_entries(assessment: Assessment, existing: Mapping[str, Any], form: _L
         by_ref.setdefault(AncestorRef.read(entry.get(form.ref) or {}, home), entry)
     wanted = [
         _written(entry, by_ref.get(entry.ancestor, {}), form, generation, now)
-        for entry in _fold(assessment.entries, room)
+        for entry in _worst_entries(assessment.entries, room)
         if entry.ancestor is not None
     ]
     if wanted == ours:
@@ -115,7 +115,7 @@ def _written(
     }
 
 
-def _fold(entries: Sequence[StatusEntry], room: int) -> Sequence[StatusEntry]:
+def _worst_entries(entries: Sequence[StatusEntry], room: int) -> Sequence[StatusEntry]:
     """Return the worst entries, up to the maximum; the last one names the number of omitted entries.
 
     No omitted entry is worse than a listed one.

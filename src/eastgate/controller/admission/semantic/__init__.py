@@ -1,7 +1,7 @@
 """Semantic admission: finds the requests that a change opens or closes, and the Invariants that it breaks.
 
-Read `model` (a change and its judgement), `judge` (the comparison of two authorities), `words` (warnings) and
-`standing` (Invariants, evaluated after each change).
+Read `model` (a change, its judgement, and the standing of Invariants), `judge` (the comparison of two authorities) and
+`words` (warnings).
 """
 
 from eastgate.controller.admission.semantic.judge import Judge

@@ -158,7 +158,7 @@ class Bench(_Follower):
             Deadline(share * self._budget if self._budget else None) for share in (_SEARCH_SHARE, _COMPARE_SHARE, 1)
         )
         with self._shadows.changed(change) as among:
-            invariants = sorted(self._invariants.values(), key=lambda each: _turn(each, change))
+            invariants = sorted(self._invariants.values(), key=lambda each: _search_rank(each, change))
             statements = [invariant.statement for invariant in invariants]
             known, namespaces = named_callers(statements, self._shadows.new)
             paired = pair_authorities(
@@ -209,7 +209,7 @@ class Bench(_Follower):
                 yield f"{name} is of a kind that is not read"
 
 
-def _turn(invariant: InvariantObject, change: ObjectChange) -> int:
+def _search_rank(invariant: InvariantObject, change: ObjectChange) -> int:
     """Return the rank of an Invariant in the search: the many Invariants of one namespace must not take time from
     others.
 
