@@ -295,10 +295,10 @@ def test_a_proxy_of_another_replica_counts_and_a_lost_leader_is_replaced(cluster
         lines = cluster.replicas.lines()[before:]
         return [line["message"] for line in lines if line.get("address") == REPLICAS[first]]
 
-    again = f"the replica at {REPLICAS[first]} tells again what its proxies have"
+    again = f"the replica at {REPLICAS[first]} reports its proxies again"
     until(lambda: again in about_first(), cluster.logs)
     assert about_first().count(again) == 1
-    assert 1 <= len([each for each in about_first() if "does not tell what its proxies have" in each]) <= 5
+    assert 1 <= len([each for each in about_first() if "does not report its proxies" in each]) <= 5
 
 
 def test_a_rolling_restart_drops_nothing(cluster: WholeCluster) -> None:

@@ -222,7 +222,7 @@ def describe_gateway_closure(
     if any(isinstance(point, GatewayNamed) for point in faults):
         return describe_unreadable(node, port, policies)
     undone = {
-        str(destination.points[1]): f"the gateway cannot do all that is written there: {what}"
+        str(destination.points[1]): f"the gateway does not support: {what}"
         for destination in destinations
         if (what := ", ".join(destination.unsupported))
     } | _closed_listeners(authority.world, plan, group, whole=whole)

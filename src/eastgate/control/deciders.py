@@ -24,13 +24,13 @@ from eastgate.settings import Settings
 
 _HANDSHAKES = (
     ("no_trust_bundle", "its certificate is from a trust domain that the mesh does not trust"),
-    ("CERTIFICATE_VERIFY_FAILED", "its certificate could not be verified: another authority signed it, or it expired"),
-    ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the caller showed no certificate"),
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate could not be verified: another CA signed it, or it expired"),
+    ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the caller sent no certificate"),
     ("NO_CERTIFICATE_SET", "the proxy has no certificate yet"),
-    ("ALERT_UNKNOWN_CA", "the caller does not trust the authority of the mesh"),
+    ("ALERT_UNKNOWN_CA", "the caller does not trust the CA of the mesh"),
     ("ALERT_CERTIFICATE", "the caller did not accept the certificate of the workload"),
     ("ALERT_BAD_CERTIFICATE", "the caller did not accept the certificate of the workload"),
-    ("HTTP_REQUEST", "the caller sent HTTP in clear where TLS is expected"),
+    ("HTTP_REQUEST", "the caller sent plain HTTP where TLS is expected"),
     ("WRONG_VERSION_NUMBER", "the caller sent something else where TLS is expected"),
     ("UNSUPPORTED_PROTOCOL", "the caller offers only versions of TLS that are too old"),
     ("NO_SHARED_CIPHER", "caller and proxy have no cipher in common"),

@@ -27,7 +27,7 @@ class MeshMetrics:
         self._registry = registry
         self._decisions = Counter(
             "eastgate_decisions",
-            "Decisions of the proxies, by the rule that decided; without one, `policy` says of how many none did.",
+            "Decisions of the proxies, by the deciding rule; without one, `policy` has the reason, such as none-of-3.",
             ["workload", "port", "level", "verdict", "policy", "rule"],
             registry=registry,
         )

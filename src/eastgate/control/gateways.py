@@ -83,7 +83,7 @@ def why_closed(gateway: Gateway, listener: Listener, world: World, *, whole: boo
             return f"the certificate {named.reference.namespace}/{named.reference.name} cannot be used: {named.problem}"
     for ca in client_authorities(world, gateway, listener):
         if ca.problem is not None:
-            return f"the authority of clients {ca.reference.namespace}/{ca.reference.name} cannot be used: {ca.problem}"
+            return f"the client CA {ca.reference.namespace}/{ca.reference.name} cannot be used: {ca.problem}"
     return None
 
 

@@ -69,12 +69,14 @@ class ReplicaCollector(Collector):
         states = Counter((ref.kind, state) for ref, state in statuses.writer.states.items())
         text = "Policies by the reason of their worst condition, as the leader has assessed them."
         yield _gauge("policy_states", text, ["kind", "state"], states)
-        written = CounterMetricFamily("eastgate_status_writes", "Statuses of policies looked at.", labels=["result"])
+        written = CounterMetricFamily(
+            "eastgate_status_writes", "Checked statuses of policies, by result.", labels=["result"]
+        )
         for result in _RESULTS:
             written.add_metric([result], statuses.writer.counts[result])
         yield written
         yield _single(
-            "full_statuses", "Policies whose status has no room left for Eastgate.", len(statuses.writer.full)
+            "full_statuses", "Policies whose status has no space left for Eastgate.", len(statuses.writer.full)
         )
         invariants = Counter((state,) for state in self._replica.invariant_states.values())
         text = "Invariants by the reason of their condition, as the leader has evaluated them."

@@ -177,7 +177,7 @@ class Leader:
                     error.is_conflict or error.is_forbidden
                 ):  # the name is in use, or the controller may not create it
                     raise
-                _LOG.warning("the GatewayClass %s could not be made: %s", GATEWAY_CLASS, error)
+                _LOG.warning("the GatewayClass %s could not be created: %s", GATEWAY_CLASS, error)
         self._has_class = True
 
     def _progress_of(self, name: str) -> GatewayProgress:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import httpx2
 
 _LOG = logging.getLogger(__name__)
-_NO_REPORT = "a replica that does not tell what its proxies have"
+_NO_REPORT = "a replica without a report"
 _PATH = "/report"
 _NAME_LABEL = "app.kubernetes.io/name"
 _TIMEOUT_SECONDS = 3.0
@@ -93,12 +93,12 @@ class PeerReports:
         except (httpx2.HTTPError, OSError, ValueError, RecursionError, msgspec.MsgspecError, IdentityError) as error:
             self._silent.add(address)
             fields = {"address": address, "trouble": _NO_REPORT}
-            _LOG.warning("the replica at %s does not tell what its proxies have: %s", address, error, extra=fields)
+            _LOG.warning("the replica at %s does not report its proxies: %s", address, error, extra=fields)
             return None
         if address in self._silent:
             self._silent.discard(address)
             fields = {"address": address, "over": _NO_REPORT}
-            _LOG.info("the replica at %s tells again what its proxies have", address, extra=fields)
+            _LOG.info("the replica at %s reports its proxies again", address, extra=fields)
         return report
 
     def _verify(self, response: httpx2.Response) -> None:

@@ -147,7 +147,7 @@ class EmbeddedCa:
             raise BadIdentityError(problem)
         if state is not None and state.trust_domain != trust_domain:
             raise BadIdentityError(
-                f"the authority is of the trust domain {state.trust_domain!r}, not {trust_domain!r}; "
+                f"the CA belongs to the trust domain {state.trust_domain!r}, not to {trust_domain!r}; "
                 f"start with an empty folder to make a new one"
             )
         self.trust_domain = trust_domain
@@ -193,7 +193,7 @@ class EmbeddedCa:
     def adopt(self, state: CaState) -> None:
         """Use the state of another instance of this CA. If its root differs, every SVID is renewed."""
         if state.trust_domain != self.trust_domain:
-            raise BadIdentityError(f"the authority is of the trust domain {state.trust_domain!r}")
+            raise BadIdentityError(f"the CA belongs to the trust domain {state.trust_domain!r}")
         renews = state.root.certificate != self._state.root.certificate
         self._replace_state(state)
         if renews:

@@ -76,7 +76,7 @@ def verify_connection(
     """Return the identity of the peer of a connection whose handshake is done. Raises PeerError."""
     chain = peer_chain(connection)
     if not chain:
-        raise PeerError("the peer showed no certificate")
+        raise PeerError("the peer sent no certificate")
     return verify_peer(chain[0], bundles, expected, intermediates=chain[1:])
 
 
@@ -97,7 +97,7 @@ def verify_peer(
         leaf = x509.load_der_x509_certificate(der)
         between = [x509.load_der_x509_certificate(certificate) for certificate in intermediates]
     except ValueError:
-        raise PeerError("the peer showed something that is not a certificate") from None
+        raise PeerError("the peer sent something that is not a certificate") from None
     identity = identity_of(leaf)
     trust_domain = trust_domain_of(identity)
     roots = bundles.roots.get(trust_domain)

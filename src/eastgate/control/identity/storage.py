@@ -165,7 +165,7 @@ def load_state(directory: Path) -> CaState | None:
         return decode_state(content)
     except (ValueError, TypeError):  # without the text of the error, which may quote the key
         raise StoredCaError(
-            f"the stored authority {str(path)!r} is damaged; restore it from a backup, or move it away to start with "
+            f"the stored CA {str(path)!r} is damaged; restore it from a backup, or move it away to start with "
             f"a new root, which every peer must then trust"
         ) from None
 
@@ -183,7 +183,7 @@ def _restore_state(stored: _StoredState) -> CaState:
     try:
         state.intermediate.certificate.verify_directly_issued_by(state.root.certificate)
     except Exception as error:  # InvalidSignature is not a ValueError
-        raise ValueError("the intermediate is of another root") from error
+        raise ValueError("the intermediate belongs to another root") from error
     return state
 
 

@@ -149,7 +149,7 @@ class Bench(_Follower):
 
     def _undetermined(self, change: ObjectChange, why: str) -> ChangeJudgement:
         """Return the judgement of a change that cannot be compared. Invariants about the change may refuse it."""
-        warning = line(f"not proven: what this opens is not determined: {why}")
+        warning = line(f"not proven: the openings of this change are unknown: {why}")
         refusing = [each for each in self._concerns.about(change) if each.on_not_proven is OnNotProven.REFUSE]
         return ChangeJudgement((warning,), tuple(unproven_of(each, why) for each in refusing), determined=False)
 

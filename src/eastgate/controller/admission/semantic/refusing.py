@@ -7,7 +7,7 @@ from eastgate.reports.invariants.model import Quantifier
 from eastgate.reports.invariants.objects import Counterexample, InvariantObject
 
 _BROKEN = {
-    Quantifier.NEVER: "a request that must never be allowed would be",
+    Quantifier.NEVER: "a request that must never be allowed would be allowed",
     Quantifier.ALWAYS: "a request that must always be allowed would be denied",
     Quantifier.ONLY: "another caller's request would be allowed",
 }
