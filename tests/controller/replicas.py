@@ -91,7 +91,7 @@ class Replicas(Processes):
 
     @property
     def leader(self) -> str:
-        """The replica that holds the Lease."""
+        """Return the replica that holds the Lease."""
         path = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/eastgate"
         _, lease = self._server.request("GET", path)
         return str((lease.get("spec") or {}).get("holderIdentity") or "")

@@ -23,7 +23,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def shop(cluster: Cluster) -> Iterator[str]:
-    """A namespace with a pod that only `web` may call, by a copy in Istio."""
+    """Yield a namespace with a pod that only `web` may call, by a copy in Istio."""
     name = cluster.server.namespace("shop")
     cluster.server.create(f"/api/v1/namespaces/{name}/pods", CART)
     cluster.server.create(policies_of(name), policy(name, "a", ["web"]))

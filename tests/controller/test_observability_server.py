@@ -104,7 +104,7 @@ def test_a_replica_shows_what_it_does_and_no_secret(own_api_server: ApiServer, t
 
 
 def keys(server: ApiServer) -> list[str]:
-    """The secrets of the CA, in their stored form and decoded."""
+    """Return the secrets of the CA, in their stored form and decoded."""
     _, secret = server.request("GET", f"/api/v1/namespaces/{SYSTEM}/secrets/eastgate-ca")
     values = [value for name, value in secret["data"].items() if not name.endswith(".crt")]
     lines = [line for value in values for line in base64.b64decode(value).decode().splitlines() if len(line) > 30]

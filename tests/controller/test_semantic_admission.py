@@ -34,7 +34,7 @@ def cluster(running: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def shop(cluster: Cluster) -> str:
-    """A namespace with two pods; a policy guards one of them."""
+    """Return a namespace with two pods; a policy guards one of them."""
     name = cluster.server.namespace("shop", {"trusted": "yes"})
     for app in ("cart", "open"):
         labels = {"app": app} | ({"data": "cards"} if app == "cart" else {})

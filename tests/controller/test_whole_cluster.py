@@ -218,7 +218,7 @@ def route() -> Plain:
 
 
 def keys() -> tuple[Plain, Plain]:
-    """An API key, and a policy that requires it, which an Envoy cannot decide alone."""
+    """Return an API key, and a policy that requires it, which an Envoy cannot decide alone."""
     labels = {"app": "keys", "authorino.kuadrant.io/managed-by": "authorino"}
     secret = named("Secret", "key", SHOP, metadata={"labels": labels}, stringData={"api_key": "opens-the-shop"})
     authentication = {

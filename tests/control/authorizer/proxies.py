@@ -56,7 +56,7 @@ class Response:
 
     @property
     def seen(self) -> dict[str, str]:
-        """The headers that the application saw, in lower case."""
+        """Return the headers that the application saw, in lower case."""
         return {name.lower(): value for name, value in json.loads(self.body)["headers"].items()}
 
 
@@ -172,12 +172,12 @@ class Authorizer:
 
     @property
     def log(self) -> list[dict[str, object]]:
-        """The records that the authorizer wrote."""
+        """Return the records that the authorizer wrote."""
         lines = self._log.read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
     def record(self, decision: str) -> dict[str, object]:
-        """The record of a decision."""
+        """Return the record of a decision."""
         return next(record for record in self.log if record.get("id") == decision)
 
 

@@ -90,7 +90,7 @@ def _accepts(port: int) -> bool:
 
 @pytest.fixture(scope="module", params=["", "/"], ids=["as sent", "normalised"])
 def nginx(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
-    """An nginx that forwards the path as it was sent (`proxy_pass http://app`), or as it read it (`http://app/`)."""
+    """Yield an nginx that forwards the path as it was sent (`proxy_pass http://app`) or read (`http://app/`)."""
     with (
         running_application() as application,
         Nginx(tmp_path_factory.mktemp("n"), API_ONLY, "pod:shop/reviews", application, request.param) as running,

@@ -82,7 +82,7 @@ def test_no_authorizer_is_no_consent(tmp_path: Path, application: Application) -
 
 @contextmanager
 def silent_service(taken: list[socket.socket] | None = None) -> Iterator[int]:
-    """A service that accepts every connection and never answers."""
+    """Yield a service that accepts every connection and never answers."""
     taken = [] if taken is None else taken
     with socket.create_server(("127.0.0.1", 0)) as listening:
 

@@ -96,7 +96,7 @@ def test_an_unexpected_identity_is_refused_by_either_end() -> None:
 
 
 def forged_by_the_partner() -> Svid:
-    """An identity of the OWN trust domain, signed by the CA of the partner."""
+    """Return an identity of the OWN trust domain, signed by the CA of the partner."""
     signer, key = THERE._state.intermediate, new_key()
     start = signer.certificate.not_valid_before_utc
     certificate = new_leaf(WEB, (), key.public_key(), signer, Period(start, start + timedelta(hours=1)))
@@ -168,7 +168,7 @@ def a_leaf(*uris: str) -> bytes:
         ((WEB, "https://cluster.local/"), "has 2 URIs"),
         (("https://cluster.local/ns/shop/sa/web",), "not a SPIFFE ID"),
         (("spiffe://cluster.local",), "a path is missing"),
-        (("spiffe://unknown.example/ns/shop/sa/web",), "not one that is trusted here"),
+        (("spiffe://unknown.example/ns/shop/sa/web",), "is not trusted here"),
     ],
 )
 def test_a_peer_has_exactly_one_identity_that_can_be_checked(uris: tuple[str, ...], says: str) -> None:

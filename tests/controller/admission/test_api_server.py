@@ -34,7 +34,7 @@ _WAIT_SECONDS = 60
 
 
 async def judge(change: RequestedChange) -> AdmissionJudgement:
-    """Refuses objects of one name, in place of a judge of the cluster."""
+    """Refuse objects of one name, in place of a judge of the cluster."""
     if change.name == "breaks-an-invariant":
         return AdmissionJudgement((AdmissionRefusal("payments is closed to sandbox", "spec.rules"),))
     return AdmissionJudgement(warnings=("sandbox/* can now reach payments:8443",) if change.name == "opens" else ())
@@ -55,7 +55,7 @@ def webhooks() -> Iterator[RunningWebhooks]:
 
 @pytest.fixture(scope="module")
 def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server for this module only: its webhooks and definitions would affect other tests."""
+    """Yield an API server for this module only: its webhooks and definitions would affect other tests."""
     with ApiServer(tmp_path_factory.mktemp("api-server")) as server:
         yield server
 
@@ -78,13 +78,13 @@ CONFIGURATIONS = ("validatingwebhookconfiguration", "mutatingwebhookconfiguratio
 
 
 def without_injection(webhook: Webhook) -> Manifest:
-    """The mutating configuration for policies only, so that pods of other tests are not injected."""
+    """Return the mutating configuration for policies only, so that pods of other tests are not injected."""
     made = mutating_configuration(webhook)
     return made | {"webhooks": [each for each in made["webhooks"] if "inject" not in each["name"]]}
 
 
 def broken(name: str) -> Manifest:
-    """A policy with an error that the schema does not detect."""
+    """Return a policy with an error that the schema does not detect."""
     return named(policy(rules([{}]), annotations={"eastgate.dev/mode": "off"}), name)
 
 
@@ -200,7 +200,7 @@ def create_anywhere(server: ApiServer, sample: Sample) -> tuple[int, Any]:
 
 
 def stored(version: str) -> list[Manifest]:
-    """Every valid policy of conformance tables and examples in one version, each with its own name."""
+    """Return every valid policy of conformance tables and examples in one version, each with its own name."""
     chosen = [
         sample.manifest
         for sample in samples()
@@ -367,7 +367,7 @@ def test_the_ca_bundle_is_put_back(server: ApiServer, webhooks: RunningWebhooks)
     assert asyncio.run(write()) == 0
 
     async def keep() -> None:
-        """The keeper restores the caBundle after a change by another program, once it is notified."""
+        """Change the caBundle while the keeper waits, notify the keeper, and wait until it restores the caBundle."""
         async with connect(server.kubeconfig) as connection:
             keeper = CaBundleKeeper(connection, lambda: webhooks.certificates)
             running = asyncio.create_task(keeper.run(seconds=600))

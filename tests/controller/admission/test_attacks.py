@@ -45,7 +45,7 @@ _MANY = 12
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The client certificate and the key of the API server."""
+    """Return the client certificate and the key of the API server."""
     folder = tmp_path_factory.mktemp("client")
     certificate, key = self_signed(_API_SERVER)
     (folder / "tls.crt").write_bytes(certificate)
@@ -189,7 +189,7 @@ def _put(server: ApiServer, path: str, manifest: Manifest) -> None:
 
 
 def breaking(is_ignored: bool, name: str) -> Manifest:
-    """A small policy that breaks the Invariant."""
+    """Return a small policy that breaks the Invariant."""
     return many_rules(name, 1) if is_ignored else gep(name, "sandbox/*")
 
 

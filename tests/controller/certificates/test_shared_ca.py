@@ -201,7 +201,7 @@ def _issuer(
     is_ca: bool = True,
     by: tuple[Any, str] | None = None,
 ) -> JsonObject:
-    """A Secret as cert-manager writes it."""
+    """Return a Secret as cert-manager writes it."""
     signing_key, issuer = by or (key, common_name)
     name, issuer_name = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (common_name, issuer))
     usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)

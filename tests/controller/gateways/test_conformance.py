@@ -82,7 +82,7 @@ EXPECTED = _expected()
 
 @pytest.fixture(scope="module")
 def base() -> list[dict[str, Any]]:
-    """The objects that the suite creates before any test."""
+    """Return the objects that the suite creates before any test."""
     chain, key = self_signed("example.org")
     secrets = [
         tls_secret(name, chain, key, namespace)

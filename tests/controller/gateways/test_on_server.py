@@ -120,7 +120,7 @@ def _gateway_class(name: str, controller: str) -> dict[str, Any]:
 
 @pytest.fixture
 def cluster(api_server: ApiServer) -> Iterator[Cluster]:
-    """A namespace with its own class, which is removed at the end, since other tests would reconcile it."""
+    """Yield a namespace with its own class, which is removed at the end, since other tests would reconcile it."""
     made = _cluster(api_server)
     yield made
     made.server.kubectl("delete", "gatewayclass", made.gateway_class)

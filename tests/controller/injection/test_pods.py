@@ -130,7 +130,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def closed_cluster(api_server: ApiServer) -> Iterator[Cluster]:
-    """Pods with redirected connections, and without proxies yet."""
+    """Yield pods with redirected connections, and without proxies yet."""
     need_namespaces()
     with TemporaryDirectory(prefix="eastgate-pods-") as name, Network() as network:
         Path(name).chmod(0o755)  # containers run as several users
@@ -147,7 +147,7 @@ def closed_cluster(api_server: ApiServer) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def cluster(closed_cluster: Cluster) -> Cluster:
-    """The same pods with proxies and a control plane. Before these run, no call is answered."""
+    """Return the same pods with proxies and a control plane. Before these run, no call is answered."""
     assert closed_cluster.call("web", ADDRESSES["cart"], DECLARED) == "closed"
     assert closed_cluster.call_from_node(DECLARED, "/") == "closed"
     for pod in closed_cluster.pods.values():
