@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 import pytest
 
 from eastgate.control import closures as closures_module
-from eastgate.control.closures import TRUST, Closing, Closures
+from eastgate.control.closures import TRUST, ClosingResources, Closures
 from eastgate.envoy.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, ResourceKey, XdsResource
 from eastgate.envoy.server.status import ResourceRejection, ResourceState, ResourceStatus
 
 NODE, PORT = "shop/cart", 80
-CLOSING = Closing(XdsResource(LISTENER, "connections/80", b"closed"), (LISTENER, "inbound/80"), (EXTENSION, "80/audit"))
+CLOSING = ClosingResources(
+    XdsResource(LISTENER, "connections/80", b"closed"), (LISTENER, "inbound/80"), (EXTENSION, "80/audit")
+)
 WHO, RULES, OUTER = (LISTENER, "connections/80"), (EXTENSION, "80/requests"), (LISTENER, "inbound/80")
 POLICY = "Kind/shop/p"
 

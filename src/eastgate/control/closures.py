@@ -62,7 +62,7 @@ class Closure:
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class ClosingResources:
     """The resources that close a port: `listener` replaces the listener that decides connections.
 
     `outer` is the listener before it. If a proxy rejects even `listener`, `outer` is removed, which no proxy can
@@ -74,10 +74,10 @@ class Closing:
     audit: ResourceKey
 
 
-def closing_of(inbound: InboundPort) -> Closing:
+def closing_of(inbound: InboundPort) -> ClosingResources:
     """Return the resources that close a port."""
     audit = EXTENSION, filter_name(inbound.port, AUDIT)
-    return Closing(closing_listener(inbound), (LISTENER, f"inbound/{inbound.port}"), audit)
+    return ClosingResources(closing_listener(inbound), (LISTENER, f"inbound/{inbound.port}"), audit)
 
 
 class Closures:
@@ -129,7 +129,12 @@ class Closures:
         return bool(accepted)
 
     def guard(
-        self, node: str, port: int, resources: Sequence[XdsResource], trust: Iterable[XdsResource], closing: Closing
+        self,
+        node: str,
+        port: int,
+        resources: Sequence[XdsResource],
+        trust: Iterable[XdsResource],
+        closing: ClosingResources,
     ) -> list[XdsResource]:
         """Return the resources that a proxy gets for a port: these, or those that close it."""
         deciding = [

@@ -38,7 +38,7 @@ class _CallerClass:
 
 
 @dataclass(slots=True)
-class _Reached:
+class _ReachableServices:
     """The paths to Services for a class of callers, and their resources."""
 
     upstreams: dict[str, tuple[Upstream, ...]]  # by Service
@@ -53,7 +53,7 @@ class OutboundResources:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._reached: dict[_CallerClass, _Reached] = {}
+        self._reached: dict[_CallerClass, _ReachableServices] = {}
         self._captured: dict[frozenset[bool], dict[ResourceKey, XdsResource]] = {}
 
     def clear(self) -> None:
@@ -71,7 +71,7 @@ class OutboundResources:
         caller = self._class_of(site)
         reached = self._reached.get(caller)
         if reached is None:
-            reached = self._reached[caller] = _Reached({}, {})
+            reached = self._reached[caller] = _ReachableServices({}, {})
             self._renew(caller, reached, sorted(self._fleet.authority.world.services))
         return reached.resources.values()
 
@@ -97,7 +97,7 @@ class OutboundResources:
         out = Outbound("127.0.0.1", None) if site.in_pod else Outbound(site.address, site.address)
         return _CallerClass(self._fleet.authority.world.workloads[site.workload].namespace, out)
 
-    def _renew(self, caller: _CallerClass, reached: _Reached, services: Iterable[str]) -> OutboundChange:
+    def _renew(self, caller: _CallerClass, reached: _ReachableServices, services: Iterable[str]) -> OutboundChange:
         authority, sites = self._fleet.authority, self._fleet.sites
         before: list[Upstream] = []
         after: list[Upstream] = []

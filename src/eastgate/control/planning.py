@@ -36,7 +36,7 @@ def is_routing(change: Change) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _NotedPlan:
+class _CachedPlan:
     """The plan of a gateway's port, the programs that it depends on, and the Services behind it."""
 
     plan: GatewayPlan
@@ -55,7 +55,7 @@ class Plans:
         self._gateways = gateways
         self._identities = KnownIdentities(authority.world, authority.settings)
         self._of_programs: WeakKeyDictionary[Program, dict[int, PortPlan]] = WeakKeyDictionary()
-        self._of_gateways: dict[tuple[str, int], _NotedPlan] = {}
+        self._of_gateways: dict[tuple[str, int], _CachedPlan] = {}
         self._listeners: dict[str, dict[int, ListenerGroup]] = {}  # of gateways, by port
         self._network: NetworkDecisions | None = None
 
@@ -63,7 +63,7 @@ class Plans:
         """Forget the plans that a change of the world, or of these gateways, made stale; return whether identities
         changed.
         """
-        self._of_gateways = {key: noted for key, noted in self._of_gateways.items() if key[0] not in gateways}
+        self._of_gateways = {key: cached for key, cached in self._of_gateways.items() if key[0] not in gateways}
         for node in gateways:
             self._listeners.pop(node, None)
         has_others = self._identities.update(change)
@@ -77,10 +77,10 @@ class Plans:
     def stale_gateways(self, services: Collection[str]) -> Iterator[str]:
         """Yield the gateways whose plans are stale, and the gateways in front of these Services."""
         program = programs_of(self._authority).program
-        for (node, port), noted in list(self._of_gateways.items()):
-            if any(program(point) is not before for point, before in noted.programs.items()):
+        for (node, port), cached in list(self._of_gateways.items()):
+            if any(program(point) is not before for point, before in cached.programs.items()):
                 del self._of_gateways[node, port]
-            elif not noted.services.isdisjoint(services):
+            elif not cached.services.isdisjoint(services):
                 yield node
         for node, site in self._gateways.items():
             if any((node, port) not in self._of_gateways for port in site.ports):
@@ -92,14 +92,14 @@ class Plans:
 
     def of_gateway(self, node: str, port: int) -> GatewayPlan:
         """Return the plan of a gateway's port."""
-        noted = self._of_gateways.get((node, port))
-        if noted is None:
+        cached = self._of_gateways.get((node, port))
+        if cached is None:
             site, group = self._gateways[node], self.listeners(node)[port]
             programs: dict[Point, Program] = {}
             plan = plan_gateway(self._authority, site, group, self._identities.all, programs)
             services = frozenset(services_behind(plan, self._authority.world))
-            noted = self._of_gateways[node, port] = _NotedPlan(plan, programs, services)
-        return noted.plan
+            cached = self._of_gateways[node, port] = _CachedPlan(plan, programs, services)
+        return cached.plan
 
     def find_destination(self, node: str, port: int, destination: str) -> GatewayDestination | None:
         """Return the destination of a gateway's port by its id, or None if it no longer exists."""

@@ -14,8 +14,8 @@ import pytest
 from eastgate.control.identity import (
     BadIdentityError,
     EmbeddedCa,
+    IdentityNotGrantedError,
     Lifetimes,
-    NotGivenError,
     Rotation,
     Svid,
     SvidExpiredError,
@@ -121,7 +121,7 @@ def test_an_svid_is_renewed_half_way_and_again_and_again() -> None:
 def test_a_failed_renewal_is_told_and_tried_again_with_longer_pauses() -> None:
     async def play(stage: Stage) -> None:
         first = await stage.rotation.hold(ME)
-        stage.source.broken = NotGivenError("gone")
+        stage.source.broken = IdentityNotGrantedError("gone")
         await stage.clock.pass_by(first.renew_at - stage.clock.time + timedelta(minutes=2))
         assert stage.failed
         assert all(failure == (ME, stage.source.broken) for failure in stage.failed)
@@ -140,11 +140,11 @@ def test_a_failed_renewal_is_told_and_tried_again_with_longer_pauses() -> None:
 def test_an_expired_svid_is_never_handed_out() -> None:
     async def play(stage: Stage) -> None:
         await stage.rotation.hold(ME)
-        stage.source.broken = NotGivenError("gone")
+        stage.source.broken = IdentityNotGrantedError("gone")
         await stage.clock.pass_by(HOUR)
         with pytest.raises(SvidExpiredError, match="has not been renewed"):
             stage.rotation.current(ME)
-        with pytest.raises(NotGivenError):
+        with pytest.raises(IdentityNotGrantedError):
             await stage.rotation.hold(ME)
         stage.source.broken = None
         fresh = await stage.rotation.hold(ME)
@@ -197,8 +197,8 @@ def test_a_valid_svid_is_there_at_once_while_its_renewal_takes_long() -> None:
 def test_other_names_mean_another_certificate_and_are_kept() -> None:
     async def play(stage: Stage) -> None:
         first = await stage.rotation.hold(ME)
-        stage.source.broken = NotGivenError("gone")
-        with pytest.raises(NotGivenError):
+        stage.source.broken = IdentityNotGrantedError("gone")
+        with pytest.raises(IdentityNotGrantedError):
             await stage.rotation.hold(ME, ["web.example"])
         assert stage.rotation.current(ME) == first
         stage.source.broken = None
@@ -212,8 +212,8 @@ def test_other_names_mean_another_certificate_and_are_kept() -> None:
 
 def test_a_first_time_that_fails_can_be_tried_again() -> None:
     async def play(stage: Stage) -> None:
-        stage.source.broken = NotGivenError("gone")
-        with pytest.raises(NotGivenError):
+        stage.source.broken = IdentityNotGrantedError("gone")
+        with pytest.raises(IdentityNotGrantedError):
             await stage.rotation.hold(ME)
         with pytest.raises(BadIdentityError, match="not held"):
             stage.rotation.current(ME)

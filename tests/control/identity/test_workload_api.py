@@ -14,8 +14,8 @@ from eastgate.control.identity import (
     BundlesChanged,
     EmbeddedCa,
     IdentityChange,
+    IdentityNotGrantedError,
     Lifetimes,
-    NotGivenError,
     NoWorkloadApiError,
     Svid,
     SvidExpiredError,
@@ -144,7 +144,7 @@ def test_an_identity_that_is_taken_away_is_used_no_more(agent: FakeAgent, socket
             api.watch(told.append)
             agent.push(REFUSE)
             await until(lambda: told == [SvidsRenewed(frozenset({WEB}))])
-            with pytest.raises(NotGivenError, match="no identity at all"):
+            with pytest.raises(IdentityNotGrantedError, match="no identity at all"):
                 await api.svid(WEB)
             assert api.bundles == here.bundles
 
@@ -154,7 +154,7 @@ def test_an_identity_that_is_taken_away_is_used_no_more(agent: FakeAgent, socket
 def test_an_agent_that_refuses_us_is_not_one_that_is_down(agent: FakeAgent, socket: Path) -> None:
     async def run() -> None:
         async with WorkloadApi(str(socket), "cluster.local", timeout=0.5) as api:
-            with pytest.raises(NotGivenError, match=r"it gives no identity to this process.*has an entry"):
+            with pytest.raises(IdentityNotGrantedError, match=r"it gives no identity to this process.*has an entry"):
                 await api.svid(WEB)
 
     asyncio.run(run())

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Final
 
 from eastgate.control.authorizer.external_clients import (
-    AskedCheck,
-    AskingDenied,
-    AskingLimits,
+    AuthorizerRequest,
+    CallDenied,
+    CallLimits,
     ServiceClient,
     client_of,
 )
@@ -43,22 +43,22 @@ class ExternalAuthorizers:
         self, address_of: AddressOf, *, seconds: float = 5.0, max_bytes: int = 64 * 1024, in_flight: int = 256
     ) -> None:
         self._address_of = address_of
-        self._limits = AskingLimits(seconds, max_bytes, in_flight)
+        self._limits = CallLimits(seconds, max_bytes, in_flight)
         self._clients: OrderedDict[ExternalAuthorizer, ServiceClient] = OrderedDict()
         self._lock = threading.Lock()
 
-    def ask(self, name: str, check: AskedCheck) -> Ruling:
+    def ask(self, name: str, check: AuthorizerRequest) -> Ruling:
         """Ask the authorizer that a policy names, once. Every failure denies; none is raised."""
         deadline = time.monotonic() + self._limits.seconds
         try:
             if not isinstance(name, AuthorizerName):
-                raise AskingDenied("its protocol is unknown")
+                raise CallDenied("its protocol is unknown")
             client = self._client(name.external)
             try:
                 return client.ask(check, deadline)
             finally:
                 client.leave()
-        except AskingDenied as denied:
+        except CallDenied as denied:
             return denied.ruling
         except (ExchangeFailed, CheckFailed) as failed:
             return Ruling(False, Refusal.FORBIDDEN, str(failed))
@@ -76,7 +76,7 @@ class ExternalAuthorizers:
         """Return the client of an authorizer. The caller must call `leave` on it."""
         address = self._address_of(external)
         if address is None:
-            raise AskingDenied("its address is unknown")
+            raise CallDenied("its address is unknown")
         retired: list[ServiceClient] = []
         with self._lock:
             client = self._clients.get(external)

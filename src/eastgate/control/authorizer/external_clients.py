@@ -108,7 +108,7 @@ _CLIENT_HEADERS: Final = frozenset({"content-type", "location", "retry-after", "
 
 
 @dataclass(frozen=True, slots=True)
-class AskingLimits:
+class CallLimits:
     """Limits for one authorizer: the time of a call, the size of an answer, and calls at a time."""
 
     seconds: float
@@ -116,7 +116,7 @@ class AskingLimits:
     in_flight: int
 
 
-class AskedBody(Protocol):
+class RequestBody(Protocol):
     """The body of a request, or its beginning."""
 
     @property
@@ -125,7 +125,7 @@ class AskedBody(Protocol):
     def complete(self) -> bool: ...
 
 
-class AskedCheck(Protocol):
+class AuthorizerRequest(Protocol):
     """The request that an authorizer gets. None means unknown."""
 
     @property
@@ -147,13 +147,13 @@ class AskedCheck(Protocol):
     @property
     def address(self) -> str | None: ...
     @property
-    def body(self) -> AskedBody | None: ...
+    def body(self) -> RequestBody | None: ...
     @property
     def is_without_body(self) -> bool: ...
     def knows_headers(self, names: Collection[str] | None) -> bool: ...
 
 
-class AskingDenied(Exception):  # noqa: N818 - it carries an answer
+class CallDenied(Exception):  # noqa: N818 - it carries an answer
     """Ends a call with a denial, which it carries as the answer."""
 
     def __init__(self, text: str, status: int = Refusal.FORBIDDEN) -> None:
@@ -161,7 +161,7 @@ class AskingDenied(Exception):  # noqa: N818 - it carries an answer
         self.ruling = Ruling(False, status, text)
 
 
-def client_of(external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> ServiceClient:
+def client_of(external: ExternalAuthorizer, address: ServiceAddress, limits: CallLimits) -> ServiceClient:
     """Return a client of an authorizer, by its protocol."""
     make = _GrpcClient if external.protocol is ExternalProtocol.GRPC else _HttpClient
     return make(external, address, limits)
@@ -170,7 +170,7 @@ def client_of(external: ExternalAuthorizer, address: ServiceAddress, limits: Ask
 class ServiceClient:
     """A client of one authorizer at one address. It closes once it is retired and has no open call."""
 
-    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: CallLimits) -> None:
         self.address = address
         self._external = external
         self._slots = threading.BoundedSemaphore(limits.in_flight)
@@ -199,16 +199,16 @@ class ServiceClient:
         if ended:
             self.close()
 
-    def ask(self, check: AskedCheck, deadline: float) -> Ruling:
-        """Ask once a slot is free. Raises `AskingDenied`, ExchangeFailed, CheckFailed."""
+    def ask(self, check: AuthorizerRequest, deadline: float) -> Ruling:
+        """Ask once a slot is free. Raises `CallDenied`, ExchangeFailed, CheckFailed."""
         method, path, host = check.method, check.path, check.host
         if method is None or path is None or host is None:
-            raise AskingDenied("the method, path or host of the request is unknown")
+            raise CallDenied("the method, path or host of the request is unknown")
         if not check.knows_headers(self._shown_headers()):
-            raise AskingDenied("headers that it needs are unknown")
+            raise CallDenied("headers that it needs are unknown")
         body = self._body(check)
         if not self._slots.acquire(timeout=max(deadline - time.monotonic(), 0)):
-            raise AskingDenied("too many calls to it are open")
+            raise CallDenied("too many calls to it are open")
         try:
             return self.exchange(check, method, path, host, body, deadline)
         finally:
@@ -221,7 +221,7 @@ class ServiceClient:
             return allowed | {"authorization"}
         return allowed or None
 
-    def _body(self, check: AskedCheck) -> bytes | None:
+    def _body(self, check: AuthorizerRequest) -> bytes | None:
         """Return the body to send to the authorizer, or None to send none."""
         if self._external.max_body == 0:
             return None
@@ -229,13 +229,13 @@ class ServiceClient:
         if check.is_without_body:
             return b""
         if body is None:
-            raise AskingDenied("it needs the body, which is unknown")
+            raise CallDenied("it needs the body, which is unknown")
         if not body.complete or len(body.content) > self._external.max_body:
-            raise AskingDenied("the body is longer than its limit", _TOO_LARGE)
+            raise CallDenied("the body is longer than its limit", _TOO_LARGE)
         return body.content
 
     def exchange(
-        self, check: AskedCheck, method: str, path: str, host: str, body: bytes | None, deadline: float
+        self, check: AuthorizerRequest, method: str, path: str, host: str, body: bytes | None, deadline: float
     ) -> Ruling:
         """Send the request and return the answer."""
         raise NotImplementedError
@@ -246,15 +246,15 @@ class ServiceClient:
 
 
 class _HttpClient(ServiceClient):
-    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: CallLimits) -> None:
         super().__init__(external, address, limits)
         self._connections = HttpConnections(address, max_bytes=limits.max_bytes)
 
     def exchange(
-        self, check: AskedCheck, method: str, path: str, host: str, body: bytes | None, deadline: float
+        self, check: AuthorizerRequest, method: str, path: str, host: str, body: bytes | None, deadline: float
     ) -> Ruling:
         if method == "CONNECT" or not path.startswith("/"):
-            raise AskingDenied("it cannot decide a request without a path")
+            raise CallDenied("it cannot decide a request without a path")
         headers = [("host", host), ("content-length", str(len(body or b"")))]
         allowed = self._external.allowed_headers | {"authorization"}
         for name, values in header_values(check.headers).items():
@@ -282,7 +282,7 @@ class _HttpClient(ServiceClient):
         self._connections.close()
 
 
-def _principal(check: AskedCheck) -> str:
+def _principal(check: AuthorizerRequest) -> str:
     """Return the verified identity of the caller, by certificate, address or token; empty if it has none."""
     return check.source.value if isinstance(check.source, SpiffeId) else ""
 
@@ -314,7 +314,7 @@ def _may_be_set(name: str) -> bool:
 
 
 class _GrpcClient(ServiceClient):
-    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: AskingLimits) -> None:
+    def __init__(self, external: ExternalAuthorizer, address: ServiceAddress, limits: CallLimits) -> None:
         super().__init__(external, address, limits)
         self._tunnel = TlsTunnel(address, limits.seconds) if address.tls is not None else None
         target = self._tunnel.target if self._tunnel is not None else _target(address)
@@ -322,7 +322,7 @@ class _GrpcClient(ServiceClient):
         self._grpc = AuthorizationClient(target, authority, max_bytes=limits.max_bytes)
 
     def exchange(
-        self, check: AskedCheck, method: str, path: str, host: str, body: bytes | None, deadline: float
+        self, check: AuthorizerRequest, method: str, path: str, host: str, body: bytes | None, deadline: float
     ) -> Ruling:
         scheme = check.scheme or "http"
         sent = {
@@ -351,7 +351,7 @@ class _GrpcClient(ServiceClient):
             status = answer.status if 300 <= answer.status < 600 else Refusal.FORBIDDEN.value
             return _refused(status, [header for header in answer.headers if _is_for_client(*header)], answer.body)
         if not all(_may_be_set(name) for name, _ in answer.headers) or not all(map(_may_be_set, answer.removed)):
-            raise AskingDenied("it sets or removes a header that it may not change")
+            raise CallDenied("it sets or removes a header that it may not change")
         return Ruling(True, 200, "it answers OK", headers=answer.headers, removed=answer.removed)
 
     def close(self) -> None:

@@ -30,7 +30,7 @@ _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.1, 10.0  # before a process is star
 _STABLE_SECONDS: Final = 30.0  # after these, a process counts as started successfully
 
 
-class _Stop:
+class _StopSignal:
     """A flag that SIGTERM and SIGINT set."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ def run_workers(
 
     `arguments` are those of the command. `http_sockets` are the unix sockets from which all processes accept.
     """
-    stop = _Stop()
+    stop = _StopSignal()
     shared = [(address, listen(address, shared=False)) for address in http_sockets]
     inherited = [f"{address}={listening.fileno()}" for address, listening in shared]
     with tempfile.TemporaryDirectory(prefix="eastgate-metrics-") as folder:

@@ -51,11 +51,11 @@ class SvidExpiredError(IdentityError):
     """The only certificate of an identity has expired. An expired certificate is never used."""
 
 
-class NotGivenError(IdentityError):
+class IdentityNotGrantedError(IdentityError):
     """The SPIRE agent does not give this process the identity that it needs."""
 
 
-class MissingNameError(IdentityError):
+class MissingDnsNameError(IdentityError):
     """The SPIRE agent gives the identity without a DNS name that its certificate must have."""
 
 

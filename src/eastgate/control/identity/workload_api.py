@@ -23,8 +23,8 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.tasks import BackgroundTask, RetryDelay
 from eastgate.control.identity.certificates import (
     IdentityError,
-    MissingNameError,
-    NotGivenError,
+    IdentityNotGrantedError,
+    MissingDnsNameError,
     NoWorkloadApiError,
     SvidExpiredError,
 )
@@ -100,7 +100,7 @@ class WorkloadApi:
         svid = received.svids.get(identity)
         if svid is None:
             others = ", ".join(sorted(received.svids)) or "no identity at all"
-            raise NotGivenError(
+            raise IdentityNotGrantedError(
                 f"the agent at {self._socket} does not give {identity!r} to this process, but {others}; "
                 f"register an entry for it whose selectors match this process"
             )
@@ -111,7 +111,7 @@ class WorkloadApi:
             )
         missing = [name for name in dns_names if name not in _dns_names(svid)]
         if missing:
-            raise MissingNameError(
+            raise MissingDnsNameError(
                 f"the agent gives {identity!r} without the DNS name {', '.join(missing)}; add it to the entry (-dns)"
             )
         return svid
@@ -126,7 +126,7 @@ class WorkloadApi:
 
     def _unreachable(self) -> IdentityError:
         waited = "it has not answered" if self._problem is None else str(self._problem)
-        kind = NotGivenError if isinstance(self._problem, NotGivenError) else NoWorkloadApiError
+        kind = IdentityNotGrantedError if isinstance(self._problem, IdentityNotGrantedError) else NoWorkloadApiError
         return kind(
             f"no identities from the agent at {self._socket}: {waited}; see that it runs, and that this process may "
             f"use its socket and has an entry"
@@ -174,7 +174,7 @@ class WorkloadApi:
     def _on_lost(self, _name: str, error: Exception) -> None:
         """Record the loss of the agent. SVIDs stay in use while it is unreachable, but not after a refusal."""
         refused = "PERMISSION_DENIED" in str(error)
-        kind = NotGivenError if refused else NoWorkloadApiError
+        kind = IdentityNotGrantedError if refused else NoWorkloadApiError
         self._problem = kind("it gives no identity to this process" if refused else str(error))
         _log.warning("lost the Workload API at %s: %s", self._socket, self._problem, extra={"trouble": _LOST})
         if refused and self._received is not None and self._received.svids:
@@ -209,7 +209,9 @@ def _bundles(own: str, context: X509Context) -> TrustBundles:
     roots_by_domain = {bundle.trust_domain.name: _roots(bundle) for bundle in context.x509_bundle_set.bundles}
     if own not in roots_by_domain:
         served = ", ".join(sorted(roots_by_domain))
-        raise NotGivenError(f"it serves the trust domain {served} and not {own!r}: set trustDomain to that of SPIRE")
+        raise IdentityNotGrantedError(
+            f"it serves the trust domain {served} and not {own!r}: set trustDomain to that of SPIRE"
+        )
     bundles = TrustBundles.of(own, roots_by_domain.pop(own))
     for trust_domain, roots in roots_by_domain.items():
         bundles = bundles.federated(trust_domain, roots)

@@ -67,7 +67,7 @@ class ProxyControl:
         on_record: OnRecord | None = None,
     ) -> None:
         self.store = Store()
-        preparing = _Preparing(authenticator, self._prepare)
+        preparing = _PreparingAuthenticator(authenticator, self._prepare)
         self.server = AdsServer(self.store, preparing, metrics or Metrics(), on_record=on_record)
         self.enforcement = Enforcement(
             authority,
@@ -216,7 +216,7 @@ class ProxyControl:
                 _LOG.info("%s has a certificate again", node, extra={**_place_of(node), "over": _NO_CERTIFICATE})
 
 
-class _Preparing:
+class _PreparingAuthenticator:
     """An authenticator that awaits `prepare` for each admitted proxy, before its stream begins."""
 
     def __init__(

@@ -49,7 +49,7 @@ _OVERRIDDEN = "Overridden"
 
 
 @dataclass(frozen=True, slots=True)
-class Overriding:
+class Overrides:
     """The number of workloads at which a policy is overridden, their total, and the policies that apply instead."""
 
     overridden: int
@@ -69,7 +69,7 @@ class Overriding:
         return StatusCondition.true("Programmed", PARTIALLY_PROGRAMMED, message)
 
 
-def find_overriding(policy: Policy, nodes: Iterable[str], engine: Programs[Policy]) -> Overriding | None:
+def find_overrides(policy: Policy, nodes: Iterable[str], engine: Programs[Policy]) -> Overrides | None:
     """Return the overrides of a cluster-wide policy, or None if it applies everywhere or is only observed."""
     if policy.audit or next(iter(policy.origins), None) is None:
         return None
@@ -91,7 +91,7 @@ def find_overriding(policy: Policy, nodes: Iterable[str], engine: Programs[Polic
         for attachment in engine.attached(node)
         if isinstance(attachment.policy, dialect.model) and attachment.policy.ref.namespace is not None
     }
-    return Overriding(len(overridden), len(workloads), frozenset(others))
+    return Overrides(len(overridden), len(workloads), frozenset(others))
 
 
 def _refs(program: Program) -> set[PolicyRef | None]:
@@ -301,7 +301,7 @@ def _part(ancestor: AncestorRef | None, policy: Policy, stored: StoredPolicy, vi
         notices = list(native_notices(*native, evidence))
     else:
         in_force, notices = programmed(progress, audit=policy.audit), list(progress.notices())
-        overriding = find_overriding(policy, nodes, programs_of(authority)) if ancestor is None else None
+        overriding = find_overrides(policy, nodes, programs_of(authority)) if ancestor is None else None
         in_force = overriding.limit(in_force) if overriding is not None else in_force
     if stored.is_being_deleted:
         in_force = replace(in_force, message=f"{in_force.message}; it is being deleted, and counts until it is gone")
