@@ -49,7 +49,7 @@ def _states(*but: ResourceKey) -> dict[ResourceKey, ResourceState]:
 
 
 @pytest.mark.parametrize("key", [WHO, RULES, OUTER, TRUST])
-def test_whatever_decides_closes_the_port_when_it_is_rejected(key: ResourceKey) -> None:
+def test_a_rejected_deciding_resource_closes_the_port(key: ResourceKey) -> None:
     closures = Closures()
     _reject(closures, key)
     assert _guard(closures)[WHO] == b"closed"
@@ -59,7 +59,7 @@ def test_whatever_decides_closes_the_port_when_it_is_rejected(key: ResourceKey) 
 
 
 @pytest.mark.parametrize("key", [CLOSING.audit, (CLUSTER, "app/80")])
-def test_what_decides_nothing_closes_nothing(key: ResourceKey) -> None:
+def test_a_rejected_resource_that_does_not_decide_closes_nothing(key: ResourceKey) -> None:
     closures = Closures()
     _reject(closures, key)
     assert _guard(closures)[WHO] == b"1"
@@ -87,7 +87,7 @@ def test_a_port_opens_when_everything_else_was_accepted_and_not_before() -> None
     assert not closures.has_closed_ports(NODE)
 
 
-def test_a_proxy_that_rejects_what_closes_loses_the_listener() -> None:
+def test_a_proxy_that_rejects_the_closing_listener_loses_the_outer_listener() -> None:
     closures = Closures()
     _reject(closures, RULES)
     _guard(closures)
@@ -104,7 +104,7 @@ def test_a_port_that_is_gone_is_not_closed() -> None:
     assert not closures.has_closed_ports(NODE)
 
 
-def test_what_a_proxy_accepts_after_all_is_not_held_against_it() -> None:
+def test_a_rejection_is_forgotten_after_a_later_acceptance() -> None:
     """For example, an address that was in use is free again."""
     closures = Closures()
     _reject(closures, OUTER)

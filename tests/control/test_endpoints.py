@@ -86,7 +86,7 @@ class TestAdmission:
 
     @pytest.mark.real
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_without_tls_nobody_is_heard(self, loop: str) -> None:
+    def test_connections_without_tls_are_refused(self, loop: str) -> None:
         async def test() -> None:
             port = free_port()
             server = await _endpoint(EmbeddedCa("cluster.local"), port, lambda _: True).listen(_Echo)

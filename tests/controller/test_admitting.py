@@ -39,7 +39,7 @@ def _created(**spec: Any) -> Mutation:
     return mutate_pod(InjectionOptions(), change)
 
 
-def test_whoever_the_api_server_asks_about_gets_a_sidecar_whatever_is_known_of_the_namespace() -> None:
+def test_every_pod_in_a_review_gets_a_sidecar_without_knowledge_of_its_namespace() -> None:
     assert any(operation["path"] == "/spec/initContainers" for operation in _created().patch)
 
 

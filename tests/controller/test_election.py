@@ -144,7 +144,7 @@ def test_an_answer_that_comes_late_makes_no_term_longer(api_server: ApiServer, l
     [{}, {"leaseTransitions": 2**31 - 1}, {"renewTime": "2099-01-01T00:00:00.000000Z"}, {"acquireTime": None}],
     ids=["as it is", "as often as can be", "renewed in the future", "never acquired"],
 )
-def test_a_lease_that_somebody_else_takes_ends_the_term(api_server: ApiServer, edited: dict[str, object]) -> None:
+def test_a_lease_that_another_replica_takes_ends_the_term(api_server: ApiServer, edited: dict[str, object]) -> None:
     async def play(connection: Connection, namespace: str) -> None:
         leading: set[str] = set()
         replica = Replica(connection, namespace, "a", leading)

@@ -48,14 +48,14 @@ def test_a_copy_does_not_stand_in_for_the_policy_that_is_deleted(cluster: Cluste
     assert "breaks ClusterInvariant" in answer["message"]
 
 
-def test_a_copy_does_not_stand_in_for_what_a_policy_said_before(cluster: Cluster, shop: str) -> None:
+def test_a_copy_does_not_replace_the_old_policy_in_a_judgement(cluster: Cluster, shop: str) -> None:
     opened = {"spec": {"rules": [{"authorizationSource": {"serviceAccounts": ["stranger"]}}]}}
     status, message = cluster.patch(f"{policies_of(shop)}/a", opened)
     assert status == 403
     assert "breaks ClusterInvariant" in message
 
 
-def test_nobody_has_us_remove_what_an_invariant_needs(cluster: Cluster) -> None:
+def test_a_forged_copy_cannot_make_eastgate_remove_a_needed_policy(cluster: Cluster) -> None:
     """An object with the labels of a copy counts as a copy, and is removed if no policy needs it."""
     shop = cluster.server.namespace("shop")
     cluster.server.create(f"/api/v1/namespaces/{shop}/pods", CART)
@@ -72,7 +72,7 @@ def test_nobody_has_us_remove_what_an_invariant_needs(cluster: Cluster) -> None:
     assert cluster.patch(f"{of_istio(shop)}/by-hand", {"metadata": {"labels": labels}})[0] == 200
 
 
-def test_what_has_the_marks_of_a_copy_is_judged_where_somebody_else_writes_it(cluster: Cluster, shop: str) -> None:
+def test_a_change_of_a_copy_by_another_user_is_judged_and_reverted(cluster: Cluster, shop: str) -> None:
     (copy,) = copies(cluster, shop)
     others = {"spec": {"rules": [{"from": [{"source": {"namespaces": ["nobody"]}}]}]}}
     assert cluster.patch(f"{of_istio(shop)}/{copy['metadata']['name']}", others)[0] == 200
@@ -91,7 +91,7 @@ def test_a_policy_for_istio_itself_may_not_open_what_an_invariant_closes(cluster
     assert status == 403, answer
 
 
-def test_an_invariant_is_about_what_is_written(cluster: Cluster, shop: str) -> None:
+def test_an_invariant_is_about_written_policies(cluster: Cluster, shop: str) -> None:
     """A policy that cannot be written closes nothing, and the status of the Invariant reports that."""
     selector = {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}
     target = {"targetRefs": [{"kind": "Pod", "selector": selector}]}

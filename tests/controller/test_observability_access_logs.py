@@ -60,7 +60,7 @@ def results(metrics: Metrics) -> dict[str, float]:
     }
 
 
-def test_a_record_is_of_the_proxy_that_sends_it_whatever_it_says() -> None:
+def test_a_record_belongs_to_the_proxy_that_sends_it() -> None:
     records: list[Record] = []
     logs = AccessLogs(lambda _proxy, record: records.append(record), Metrics())
     tags = {"eastgate": "connection", "workload": "shop/other", "port": "80", "decision": "200:p#0", "peer": "-"}
@@ -77,7 +77,7 @@ def test_a_denied_connection_is_named_by_its_filter_chain() -> None:
     assert (observation.allowed, observation.decision, observation.source) == (False, "403:none-of-1", "10.0.0.1:9")
 
 
-def test_what_cannot_be_read_is_counted_and_ends_nothing() -> None:
+def test_an_unreadable_record_is_counted_and_ends_nothing() -> None:
     metrics = Metrics()
     records: list[Record] = []
     logs = AccessLogs(lambda _proxy, record: records.append(record), metrics)
@@ -192,7 +192,7 @@ def test_the_decisions_of_a_real_proxy_arrive(cluster: InCluster, monkeypatch: p
 
 @pytest.mark.apiserver
 @pytest.mark.real
-def test_nobody_else_is_heard(cluster: InCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_of_other_clients_are_refused(cluster: InCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Record] = []
     heard = partial(ProxyControl, on_record=lambda _proxy, record: seen.append(record))
     monkeypatch.setattr(test_in_a_cluster, "ProxyControl", heard)
@@ -255,7 +255,7 @@ def listeners(inbound: InboundPort, closed_for: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("sends_logs", [True, False])
-def test_a_proxy_has_two_streams_whatever_its_ports_and_policies(sends_logs: bool) -> None:
+def test_a_proxy_has_two_streams_with_any_ports_and_policies(sends_logs: bool) -> None:
     captured = Capture(("10.0.0.1",), (80,))
     ports = [
         InboundPort("shop/cart", "127.0.0.1", 80, 80, sends_logs=sends_logs),

@@ -46,7 +46,7 @@ def test_the_panels_have_titles_and_queries_of_our_metrics() -> None:
 
 @pytest.mark.apiserver
 @pytest.mark.real
-def test_a_replica_shows_what_it_does_and_no_secret(own_api_server: ApiServer, tmp_path: Path) -> None:
+def test_a_replica_shows_its_state_and_no_secret(own_api_server: ApiServer, tmp_path: Path) -> None:
     server, debug = own_api_server, free_port()
     server.install("eastgate")
     namespace = server.namespace("shop")

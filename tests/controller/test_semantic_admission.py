@@ -160,7 +160,7 @@ def test_the_invariants_of_a_namespace_are_bounded_together(cluster: Cluster, sh
     assert state("another", 10)[0] == 201
 
 
-def test_what_no_verdict_depends_on_is_not_asked_about(cluster: Cluster, shop: str) -> None:
+def test_changes_without_effect_on_verdicts_are_not_sent(cluster: Cluster, shop: str) -> None:
     home = f"/api/v1/namespaces/{shop}"
     service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}], "clusterIP": "None"}}
     cluster.server.create(f"{home}/services", service)

@@ -89,7 +89,7 @@ def test_a_policy_that_kubectl_creates_is_enforced_and_programmed(cluster: Whole
     assert [(each["apiVersion"], each["metadata"]["name"]) for each in older] == [(f"{GROUP}/v1alpha1", "cart")]
 
 
-def test_kubectl_is_told_what_is_wrong_what_opens_and_what_breaks_an_invariant(cluster: WholeCluster) -> None:
+def test_kubectl_prints_errors_openings_and_broken_invariants(cluster: WholeCluster) -> None:
     before = len(cluster.replicas.lines())
     wrong = policy("wrong", "web")
     wrong["spec"]["rules"][0]["ports"] = [PORT]
@@ -194,7 +194,7 @@ def is_tool_called(cluster: WholeCluster, caller: str, tool: str) -> bool:
     return answer.startswith("200 ") and "result" in json.loads(answer[4:])
 
 
-def test_what_is_made_for_a_gateway_goes_with_it(cluster: WholeCluster) -> None:
+def test_the_objects_of_a_gateway_are_deleted_with_it(cluster: WholeCluster) -> None:
     listener = {"name": "http", "port": 80, "protocol": "HTTP"}
     spec = {"gatewayClassName": "eastgate", "listeners": [listener]}
     cluster.kubectl_apply(named("Gateway", "brief", SHOP, f"{GATEWAY_GROUP}/v1", spec=spec))
@@ -244,7 +244,7 @@ def test_commands_about_the_cluster_agree_with_the_proxies(cluster: WholeCluster
             assert check(cluster, *asked) == (0 if is_allowed else 1), (caller, path)
 
 
-def test_diff_says_what_a_file_would_open(cluster: WholeCluster, tmp_path: Path) -> None:
+def test_diff_prints_the_openings_of_a_file(cluster: WholeCluster, tmp_path: Path) -> None:
     cluster.kubectl_apply(policy("cart", "web"))
     report(cluster, "created", "cart", lambda: cluster.call("stranger") == "closed")
     file = tmp_path / "change.json"

@@ -1,8 +1,8 @@
 """The authorizer of a mesh's gateways: it decides checks of their Envoys, and filters lists of tools.
 
-Only gateways can reach it: it listens on two sockets in the folder of the run, which only this user can open, or on two
-ports that accept only the certificates of gateways. So it trusts the headers of Eastgate: the gateway sets them, and
-removes those of clients.
+Only gateways can reach it. Locally it listens on two sockets in the folder of the run, which only this user can open.
+In a cluster it listens on two ports that accept only the certificates of gateways. So it trusts the headers of
+Eastgate: the gateway sets them, and removes those of clients.
 """
 
 from __future__ import annotations

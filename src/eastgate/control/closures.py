@@ -1,8 +1,8 @@
 """Closed ports: ports whose proxy does not have the configuration that it should enforce.
 
-A proxy that rejects an update keeps the old configuration, which may allow more. So if a proxy rejects a part of a
-port, or a part cannot be sent, a listener that closes every connection replaces the listener of that port. The port
-opens again once the proxy has accepted all other parts of it: until then the proxy has the old ones.
+A proxy that rejects an update keeps the old configuration, which may allow more. So a port is closed if a proxy rejects
+a part of it, or if a part cannot be sent: a listener that closes every connection replaces its listener. The port opens
+again once the proxy has accepted all other parts of it: until then the proxy has the old ones.
 """
 
 from __future__ import annotations

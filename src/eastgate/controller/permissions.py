@@ -52,8 +52,8 @@ def plural_of(group: str, kind: str) -> str:
 def base_rules() -> list[Rule]:
     """Return the rules that every controller needs in all namespaces.
 
-    It reads each kind that can change a decision, writes status and events, reviews tokens of proxies, and keeps a
-    ConfigMap with its CA in namespaces with proxies.
+    It reads each kind that can change a decision. It writes status and events, and reviews tokens of proxies. It keeps
+    a ConfigMap with its CA in namespaces with proxies.
     """
     return [
         *_rules(((kind.group, plural_of(kind.group, kind.kind)) for kind in _followed()), ["list", "watch"]),

@@ -237,7 +237,7 @@ def test_a_second_message_behind_the_bytes_that_are_shown(cutting: Setting, list
 
 
 @pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
-def test_the_length_of_the_client_tells_that_a_body_is_whole(cutting: Setting, http2: bool) -> None:
+def test_the_content_length_of_the_client_proves_a_whole_body(cutting: Setting, http2: bool) -> None:
     def call(listener: str, body: bytes, *, with_length: bool = True) -> int:
         length = (("content-length", str(len(body))),) if http2 and with_length else ()
         headers = (*JSON, *length)

@@ -117,7 +117,7 @@ def test_the_request() -> None:
     )
 
 
-def test_raw_headers_are_told_apart() -> None:
+def test_raw_headers_stay_separate() -> None:
     headers = [{"key": "x-a", "raw_value": "MSwy"}, {"key": "x-a", "raw_value": "Mw=="}, {"key": ":path", "value": "/"}]
     check = asked({"header_map": {"headers": headers}})
     assert (check.headers, check.unclear_headers) == ({"x-a": ["1,2", "3"]}, frozenset())
@@ -133,7 +133,7 @@ def test_extensions() -> None:
     ("extensions", "message"),
     [({}, None), ({"mcp": "metadata"}, ("tools/call", "read")), ({"mcp": "no"}, None)],
 )
-def test_what_envoy_read_counts_where_the_operator_says_so(
+def test_the_message_that_envoy_read_counts_only_if_configured(
     extensions: dict[str, str], message: tuple[str, str] | None
 ) -> None:
     metadata = {"envoy.filters.http.mcp": {"method": "tools/call", "params": {"name": "read"}, "id": 1}}

@@ -88,7 +88,7 @@ def test_an_upgrade_is_answered_as_a_request_and_the_connection_ends(is_late: bo
         (b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n1234", 10),
     ],
 )
-def test_who_takes_too_long_is_left(sent: bytes, seconds: float) -> None:
+def test_a_slow_connection_is_aborted(sent: bytes, seconds: float) -> None:
     async def run() -> None:
         connection, transport = connect(HttpServer(lambda _: ServedResponse(200)))
         if sent:
@@ -246,7 +246,7 @@ class _Recorder:
     ],
 )
 @pytest.mark.parametrize("size", [None, 1])
-def test_what_can_be_read_in_more_than_one_way_is_refused(sent: bytes, size: int | None) -> None:
+def test_an_ambiguous_request_is_refused(sent: bytes, size: int | None) -> None:
     async def run() -> None:
         peer = _Recorder()
         for start in range(0, len(sent), size or len(sent)):
@@ -354,7 +354,7 @@ def test_no_header_of_an_answer_has_a_line_break(value: str, caplog: pytest.LogC
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_peer_that_has_said_all_gets_its_answers_and_the_end(loop: str) -> None:
+def test_a_half_closed_connection_gets_its_answers_and_is_closed(loop: str) -> None:
     async def run() -> None:
         may_answer = asyncio.Event()
 

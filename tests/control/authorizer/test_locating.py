@@ -112,7 +112,7 @@ def test_ports(check: ProxyCheck, to: str, port: int | None, world: World) -> No
     assert port_of(check, parse_destination(to), world) == port
 
 
-def test_what_was_found_is_remembered_until_something_changes(world: World) -> None:
+def test_gateways_are_cached_until_a_change(world: World) -> None:
     gateways = GatewaysByHost()
     assert gateways.find("one.example", world, 1) == (Gateway("prod", "one"),)
     assert gateways.find("one.example", World(), 1) == (Gateway("prod", "one"),)

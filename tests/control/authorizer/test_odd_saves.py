@@ -64,7 +64,7 @@ def _events(authorizer: Authorizer) -> set[object]:
     return {record.get("event") for record in authorizer.log}
 
 
-def test_a_process_that_has_served_is_started_again_whatever_its_status(tmp_path: Path) -> None:
+def test_a_process_that_has_served_is_started_again_after_any_status(tmp_path: Path) -> None:
     """A bug may end a process with status 2, like bad input."""
     started: list[int] = []
 

@@ -73,7 +73,7 @@ spec:
 """
 
 
-def test_a_failure_nobody_thought_of_is_reported_and_a_later_save_comes_in_force(
+def test_an_unexpected_failure_is_reported_and_a_later_save_takes_effect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "policies.yaml"

@@ -101,7 +101,7 @@ def silent_service(taken: list[socket.socket] | None = None) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("listener", ["grpc", "http"])
-def test_a_slow_authorizer_behind_ours_denies(tmp_path: Path, application: Application, listener: str) -> None:
+def test_a_slow_external_authorizer_denies(tmp_path: Path, application: Application, listener: str) -> None:
     with (
         silent_service() as port,
         Authorizer(
@@ -160,7 +160,7 @@ def test_an_end_in_order(tmp_path: Path) -> None:
     assert [record["event"] for record in authorizer.log if "event" in record][-2:] == ["draining", "stopped"]
 
 
-def test_what_is_open_is_finished(tmp_path: Path) -> None:
+def test_open_checks_are_finished(tmp_path: Path) -> None:
     asked: list[socket.socket] = []
     with silent_service(asked) as port:
         authorizer = Authorizer(
@@ -229,7 +229,7 @@ def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
     ],
     ids=["two-hosts", "two-identities", "no-prefix", "two-lengths", "upgrade", "nonsense", "long"],
 )
-def test_what_cannot_be_read_is_refused(authorizer: Authorizer, sent: bytes) -> None:
+def test_an_unreadable_check_is_refused(authorizer: Authorizer, sent: bytes) -> None:
     with socket.create_connection(("127.0.0.1", authorizer.http), timeout=PATIENCE) as connection:
         connection.sendall(sent)
         answer = connection.recv(65536)

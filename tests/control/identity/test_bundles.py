@@ -57,7 +57,7 @@ def test_a_spiffe_bundle_gives_its_x509_authorities_only() -> None:
         (b'{"keys": [], "keys": []}', "the bundle"),
     ],
 )
-def test_a_spiffe_bundle_that_is_wrong_says_where(content: bytes, says: str) -> None:
+def test_the_error_for_a_malformed_spiffe_bundle_names_the_place(content: bytes, says: str) -> None:
     with pytest.raises(BadBundleError, match=says):
         roots_of_jwks(content)
 

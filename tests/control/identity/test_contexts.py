@@ -45,7 +45,7 @@ def calling(
     return client_context(authority.issue(identity), authority.bundles, to), authority.bundles, expected
 
 
-def test_both_ends_learn_who_the_other_is() -> None:
+def test_both_ends_learn_the_identity_of_the_other() -> None:
     outcome = connect(serving(), calling())
     assert (outcome.server_saw, outcome.client_saw) == (WEB, DB)
 
@@ -104,7 +104,7 @@ def forged_by_the_partner() -> Svid:
     return replace(THERE.issue(PARTNER), identity=WEB, chain=chain, private_key=key_pem(key))
 
 
-def test_a_trusted_partner_cannot_vouch_for_one_of_ours() -> None:
+def test_a_trusted_partner_cannot_sign_own_identities() -> None:
     outcome = connect(serving(), (client_context(forged_by_the_partner(), HERE.bundles), HERE.bundles, DB))
     # TLS alone accepts it: the server trusts the root of the partner, for the partner.
     assert isinstance(outcome.server_saw, PeerError)
@@ -133,7 +133,7 @@ def test_no_file_is_left_behind() -> None:
     assert set(os.listdir("/proc/self/fd")) == before
 
 
-def test_elsewhere_than_on_linux_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_memory_files_asks_for_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create")
     with pytest.raises(NoMemoryFileError, match="run this on Linux"):
         serving()
@@ -178,7 +178,7 @@ def test_a_peer_has_exactly_one_identity_that_can_be_checked(uris: tuple[str, ..
     assert verify_peer(a_leaf(WEB), HERE.bundles, intermediates=between) == WEB
 
 
-def test_what_is_no_workload_is_no_peer() -> None:
+def test_a_certificate_that_is_not_for_a_workload_is_rejected() -> None:
     root = HERE.bundles.of_domain("cluster.local")[0]
     with pytest.raises(PeerError, match="a path is missing"):
         identity_of(root)

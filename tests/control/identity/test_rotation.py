@@ -118,7 +118,7 @@ def test_an_svid_is_renewed_half_way_and_again_and_again() -> None:
     assert stage.failed == []
 
 
-def test_a_failed_renewal_is_told_and_tried_again_with_longer_pauses() -> None:
+def test_a_failed_renewal_is_reported_and_retried_with_longer_pauses() -> None:
     async def play(stage: Stage) -> None:
         first = await stage.rotation.hold(ME)
         stage.source.broken = IdentityNotGrantedError("gone")
@@ -170,7 +170,7 @@ def test_a_source_that_hands_out_expired_svids_is_a_failure() -> None:
     staged(play)
 
 
-def test_what_is_held_twice_is_issued_once() -> None:
+def test_an_identity_that_is_held_twice_is_issued_once() -> None:
     async def play(stage: Stage) -> None:
         held = await asyncio.gather(*(stage.rotation.hold(ME) for _ in range(5)))
         assert len(set(map(id, held))) == 1
@@ -235,7 +235,7 @@ def test_a_new_signer_renews_everything_at_once() -> None:
     staged(play)
 
 
-def test_what_is_released_is_renewed_no_more() -> None:
+def test_a_released_identity_is_not_renewed() -> None:
     async def play(stage: Stage) -> None:
         await stage.rotation.hold(ME)
         await stage.rotation.release(ME)

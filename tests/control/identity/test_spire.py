@@ -100,7 +100,7 @@ def test_an_agent_brings_the_bundles_of_federated_trust_domains(spire: Spire) ->
     asyncio.run(run())
 
 
-def test_what_the_agent_does_not_give_is_an_error_that_says_so(spire: Spire) -> None:
+def test_an_identity_that_the_agent_does_not_grant_is_an_error(spire: Spire) -> None:
     async def run() -> None:
         async with WorkloadApi(spire.socket, "cluster.local") as api:
             await until_given(api, DB)
@@ -112,7 +112,7 @@ def test_what_the_agent_does_not_give_is_an_error_that_says_so(spire: Spire) -> 
     asyncio.run(run())
 
 
-def test_a_rotation_of_the_agent_reaches_those_who_hold_the_identity(spire: Spire) -> None:
+def test_a_rotation_of_the_agent_reaches_the_holders_of_the_identity(spire: Spire) -> None:
     async def run() -> None:
         told: list[IdentityChange] = []
         renewed: asyncio.Queue[Svid] = asyncio.Queue()

@@ -156,7 +156,7 @@ def test_a_stored_policy_that_has_become_invalid_can_be_labelled_and_deleted(
     server.kubectl("delete", f"{PLURAL}.{GROUP}", "stale", "-n", NAMESPACE)
 
 
-def test_the_server_refuses_whatever_the_readers_refuse(server: ApiServer) -> None:
+def test_the_server_refuses_everything_that_the_readers_refuse(server: ApiServer) -> None:
     wrong, unexplained = [], []
     for sample in samples():
         if sample.mode is not MeshMode.SIDECAR or not isinstance(sample.manifest.get("metadata"), dict):
@@ -254,7 +254,7 @@ def test_policies_of_v1alpha1_come_back_as_they_were_written(server: ApiServer) 
     assert crd["status"]["storedVersions"] == ["v1alpha2"]
 
 
-def test_an_edit_in_the_old_version_is_what_is_stored(server: ApiServer) -> None:
+def test_an_edit_in_the_old_version_is_stored(server: ApiServer) -> None:
     old = convert_object(named(policy(rules([{}])), "edited"), OLD)
     old["spec"]["tcpRules"] = [{"sources": [{"namespaces": ["a"]}, {"namespaces": ["b"]}]}]
     server.kubectl("apply", "-f", "-", stdin=json.dumps(old))

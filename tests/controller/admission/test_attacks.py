@@ -221,7 +221,7 @@ def test_connections_of_others_get_no_change_past_an_invariant(server: ApiServer
         guarded.assert_broken(breaking(is_ignored, "beside-others"))
 
 
-def test_idle_and_slow_connections_of_others_keep_nobody_waiting(server: ApiServer) -> None:
+def test_idle_and_slow_connections_of_other_clients_delay_no_review(server: ApiServer) -> None:
     with guard(server, is_ignored=True) as guarded:
         slow = [_connect(guarded.webhooks) for _ in range(300)]
         for connection in slow[::2]:
@@ -242,7 +242,7 @@ def test_only_an_api_server_with_a_certificate_is_answered(server: ApiServer, cl
         guarded.assert_broken(old)
 
 
-def test_a_replica_answers_whom_its_options_name(server: ApiServer, client: Path, tmp_path: Path) -> None:
+def test_a_replica_answers_only_clients_in_its_options(server: ApiServer, client: Path, tmp_path: Path) -> None:
     server.install("eastgate")
     certificate, key = client / "tls.crt", client / "tls.key"
     for name, expected in ((_API_SERVER, 400), ("another", 403)):

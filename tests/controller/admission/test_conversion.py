@@ -63,7 +63,7 @@ def notes_of(manifest: Manifest) -> Manifest:
 CALLER = {"authorizationSource": {"serviceAccounts": ["x"]}}
 
 
-def test_what_both_versions_can_say_is_converted_without_annotations() -> None:
+def test_a_policy_that_both_versions_can_express_is_converted_without_annotations() -> None:
     rule = {"authorizationSource": {"serviceAccounts": ["a/x"]}, "networkAttributes": {"ports": [80]}}
     original = policy({"targetRefs": [pods(app="web")], "action": "ALLOW", "rules": [rule]})
     converted = convert_object(original, OLD)
@@ -86,7 +86,7 @@ def test_targets_that_differ_in_one_label_are_one_selector() -> None:
     assert NARROWED not in notes_of(converted)
 
 
-def test_a_target_that_covers_the_others_stands_for_them() -> None:
+def test_a_target_that_covers_the_others_replaces_them() -> None:
     spec = {"targetRefs": [pods(app="a"), pods(app="a", tier="1")], "action": "ALLOW", "rules": [{}]}
     assert NARROWED not in notes_of(old_form(spec))
     spec["targetRefs"] = [service("s"), pods()]
@@ -130,7 +130,9 @@ EVERY_POD = {"group": "", **pods()}
         (None, {"targetRefs": EVERY_POD, "action": "DENY", "tcpRules": [{}]}, "has errors"),
     ],
 )
-def test_what_the_old_version_cannot_say_denies_more_and_is_marked(spec: Any, form: Manifest, why: str) -> None:
+def test_a_policy_that_the_old_version_cannot_express_denies_more_and_is_annotated(
+    spec: Any, form: Manifest, why: str
+) -> None:
     original = policy(spec)
     converted = convert_object(original, OLD)
     assert converted["spec"] == form
@@ -242,7 +244,7 @@ def test_there_is_no_conversion_of_other_kinds() -> None:
 
 
 @pytest.mark.parametrize("broken", [None, [], {}, {"kind": "ConversionReview"}, review([]) | {"request": {"uid": "u"}}])
-def test_what_is_no_review_is_malformed(broken: Any) -> None:
+def test_an_invalid_review_is_malformed(broken: Any) -> None:
     with pytest.raises(MalformedReviewError):
         answer_conversion(broken)
 
@@ -304,7 +306,7 @@ def test_an_edit_of_the_spec_in_between_counts_as_it_is_written(written: Manifes
 
 @settings(max_examples=300, deadline=None)
 @given(versions, st.data())
-def test_whatever_is_stored_has_a_form_and_comes_back(written: Manifest, data: st.DataObject) -> None:
+def test_every_stored_object_has_a_form_and_converts_back(written: Manifest, data: st.DataObject) -> None:
     finite = st.floats(allow_nan=False, allow_infinity=False)  # an API server only stores objects of such values
     junk = st.recursive(
         st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | finite | st.text(max_size=5),

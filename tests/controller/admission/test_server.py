@@ -176,7 +176,7 @@ def test_a_body_that_is_too_large_is_refused() -> None:
     asyncio.run(run())
 
 
-def test_the_judge_is_asked_about_what_means_something() -> None:
+def test_the_judge_only_gets_changes_that_may_change_decisions() -> None:
     asked: list[RequestedChange] = []
 
     async def judge(change: RequestedChange) -> AdmissionJudgement:
@@ -204,7 +204,7 @@ def test_the_judge_is_asked_about_what_means_something() -> None:
     asyncio.run(run())
 
 
-def test_the_judge_sees_what_is_stored() -> None:
+def test_the_judge_sees_the_stored_form() -> None:
     """Two policies may have the same form in the old version. An annotation distinguishes them."""
     asked: list[RequestedChange] = []
 
@@ -290,7 +290,7 @@ def test_without_time_labels_and_the_last_finalizer_are_refused_where_they_may_m
     asyncio.run(run())
 
 
-def test_what_could_not_even_be_validated_is_not_answered_unless_an_invariant_refuses_it(
+def test_a_change_without_validation_gets_no_answer_unless_an_invariant_refuses_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     go_on = threading.Event()

@@ -59,7 +59,7 @@ def test_peers_take_turns_and_so_do_the_users_of_one(one: Turns) -> None:
 
 
 @pytest.mark.parametrize("other", [ReviewClient("a", "v"), ReviewClient("b", "u")])
-def test_a_client_who_asks_for_much_leaves_a_thread_to_others(two: Turns, other: ReviewClient) -> None:
+def test_a_busy_client_leaves_a_thread_to_others(two: Turns, other: ReviewClient) -> None:
     for _ in range(12):
         two.ask(ReviewClient("a", "u"))
     if other.peer == "a":  # a peer leaves one thread to other peers, and its users share the rest
@@ -75,7 +75,7 @@ def test_many_users_of_one_peer_leave_a_thread_to_other_peers(two: Turns) -> Non
     assert len([client for client in two.begun if client.peer == "a"]) == 1
 
 
-def test_what_is_cancelled_before_its_turn_is_never_begun(one: Turns) -> None:
+def test_work_that_is_cancelled_before_its_turn_never_begins(one: Turns) -> None:
     one.ask(ReviewClient("a", "u"))
     cancelled = one.ask(ReviewClient("a", "v"))
     assert cancelled.cancel()

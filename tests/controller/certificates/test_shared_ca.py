@@ -86,14 +86,14 @@ class TestSharing:
         assert _verify(first.source.issue(_ID), second.source.bundles, clock.now) == _ID
         assert _verify(second.source.issue(_ID), first.source.bundles, clock.now) == _ID
 
-    def test_of_two_that_create_at_once_one_takes_the_other_s(self) -> None:
+    def test_the_slower_of_two_creators_uses_the_ca_of_the_other(self) -> None:
         api, clock = FakeSecrets(), Clock()
         faster = _open(FakeSecrets(), clock)
         api.before_create = [faster._secret]
         ca = _open(api, clock)
         assert ca.source.bundles == faster.source.bundles
 
-    def test_without_leave_to_create_it_waits_for_somebody_else(self) -> None:
+    def test_without_create_a_missing_ca_is_an_error(self) -> None:
         with pytest.raises(ApiError):
             _open(FakeSecrets(), Clock(), create=False)
 
@@ -132,7 +132,7 @@ class TestSharing:
 
 
 class TestReplacingTheRoot:
-    def test_every_certificate_is_trusted_by_everybody_at_every_step(self) -> None:
+    def test_every_peer_trusts_every_certificate_at_every_step(self) -> None:
         api, clock = FakeSecrets(), Clock()
         rollover = Rollover(before_end=timedelta(days=3650), spread=timedelta(hours=1))  # due at once
         leader, other = (_open(api, clock, rollover=rollover) for _ in range(2))
@@ -233,7 +233,7 @@ def _issuer(
 
 class TestSomebodyElsesCa:
     @pytest.mark.parametrize("kind", ["rsa", "ecdsa"])
-    def test_it_signs_with_what_the_secret_has_and_never_writes(self, kind: str) -> None:
+    def test_it_signs_with_the_ca_of_the_secret_and_never_writes(self, kind: str) -> None:
         api, clock = FakeSecrets(), Clock()
         key = rsa.generate_private_key(65537, 2048) if kind == "rsa" else ec.generate_private_key(ec.SECP384R1())
         api._store(_issuer(key, "one", clock, ski=b"as another computes it"))
@@ -243,7 +243,7 @@ class TestSomebodyElsesCa:
         assert not asyncio.run(ca.rotate())
         assert api.version == 1
 
-    def test_when_it_is_renewed_the_old_root_is_trusted_until_what_it_signed_has_expired(self) -> None:
+    def test_an_old_root_is_trusted_until_its_svids_have_expired(self) -> None:
         api, clock = FakeSecrets(), Clock()
         api._store(_issuer(ec.generate_private_key(ec.SECP256R1()), "one", clock))
         ca = _open(api, clock)
@@ -292,7 +292,7 @@ class TestSomebodyElsesCa:
         with pytest.raises(StoredCaError):
             _open(api, clock)
 
-    def test_a_ca_below_another_is_used_with_what_is_between_it_and_the_root(self) -> None:
+    def test_a_subordinate_ca_is_used_with_its_intermediates(self) -> None:
         clock = Clock()
         root, upper, lower = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
         top = _issuer(root, "root", clock)
@@ -320,7 +320,7 @@ class TestConfigMaps:
         assert config_map["data"] == {"ca.crt": ca.source.bundles.pem("cluster.local")}
 
 
-def test_keys_are_not_in_what_is_printed() -> None:
+def test_printed_texts_contain_no_keys() -> None:
     api = FakeSecrets()
     _open(api, Clock())
     stored: StoredCa = read_secret(api.stored["eastgate-ca"])

@@ -188,7 +188,7 @@ def test_nothing_is_written_twice(cluster: Cluster) -> None:
     assert cluster.reconcile(now=_LATER).written == ()
 
 
-def test_what_others_change_is_put_back_and_what_they_add_stays(cluster: Cluster) -> None:
+def test_changes_of_other_writers_are_reverted_and_additions_stay(cluster: Cluster) -> None:
     cluster.apply(cluster.gateway())
     cluster.reconcile()
     changes = {
@@ -204,7 +204,7 @@ def test_what_others_change_is_put_back_and_what_they_add_stays(cluster: Cluster
     assert cluster.reconcile().written == ()
 
 
-def test_a_change_of_the_gateway_changes_what_is_made_for_it(cluster: Cluster) -> None:
+def test_a_change_of_the_gateway_changes_its_objects(cluster: Cluster) -> None:
     parameters = {"kind": "ConfigMap", "group": "", "name": "parameters"}
     data = {"serviceType": "ClusterIP", "replicas": "1", "maxReplicas": "3", "cpuRequest": "1000m"}
     cluster.apply(
@@ -246,7 +246,7 @@ def test_a_change_of_the_gateway_changes_what_is_made_for_it(cluster: Cluster) -
     assert cluster.reconcile().written == ()
 
 
-def test_an_account_of_somebody_else_is_not_taken_over(cluster: Cluster) -> None:
+def test_an_account_of_another_owner_is_not_taken_over(cluster: Cluster) -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "gw", "namespace": cluster.namespace}}
     cluster.apply(account, cluster.gateway())
     before = cluster.get("sa", "gw")["metadata"]
@@ -323,7 +323,7 @@ def _timeless(value: Any) -> Any:
     return [_timeless(each) for each in value] if isinstance(value, list) else value
 
 
-def test_a_gateway_of_another_controller_loses_what_was_made_for_it(cluster: Cluster) -> None:
+def test_a_gateway_of_another_controller_loses_its_objects(cluster: Cluster) -> None:
     cluster.apply(cluster.gateway())
     cluster.reconcile()
     made = cluster.names()
@@ -389,7 +389,9 @@ class _Late:
 
 
 @pytest.mark.parametrize("fields", [{"automountServiceAccountToken": True}, {}], ids=["fields", "bare"])
-def test_an_account_that_somebody_makes_at_the_same_time_stays_theirs(cluster: Cluster, fields: dict[str, Any]) -> None:
+def test_an_account_that_another_writer_creates_at_the_same_time_keeps_its_owner(
+    cluster: Cluster, fields: dict[str, Any]
+) -> None:
     cluster.server.create(
         f"/api/v1/namespaces/{cluster.namespace}/serviceaccounts", {"metadata": {"name": "gw"}, **fields}
     )
@@ -401,7 +403,7 @@ def test_an_account_that_somebody_makes_at_the_same_time_stays_theirs(cluster: C
     assert cluster.conditions()["Programmed"] == "False/NoResources"
 
 
-def test_a_service_that_somebody_makes_at_the_same_time_stays_theirs(cluster: Cluster) -> None:
+def test_a_service_that_another_writer_creates_at_the_same_time_keeps_its_owner(cluster: Cluster) -> None:
     theirs = {"metadata": {"name": "gw-eastgate"}, "spec": {"ports": [{"port": 81}]}}
     cluster.server.create(f"/api/v1/namespaces/{cluster.namespace}/services", theirs)
     before = cluster.get("service", "gw-eastgate")
@@ -440,7 +442,7 @@ def test_the_pods_are_accepted_where_pods_are_restricted(cluster: Cluster) -> No
     assert "violates PodSecurity" in cluster.server.kubectl(*arguments, stdin=json.dumps(pod), fails=True)
 
 
-def test_what_is_forbidden_for_one_gateway_does_not_stop_the_rest(cluster: Cluster) -> None:
+def test_a_forbidden_write_for_one_gateway_does_not_stop_the_others(cluster: Cluster) -> None:
     cluster.apply(cluster.gateway(), _route(cluster.namespace))
     refusal = ApiError(403, "Forbidden", "not you")
     result = cluster.reconcile(wrap=lambda connection: _Late(connection, "Deployment", refusal))

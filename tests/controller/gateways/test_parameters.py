@@ -97,7 +97,7 @@ def test_parameters_that_cannot_be_used(data: dict[str, str], words: str) -> Non
 
 
 @pytest.mark.parametrize("key", ["image", "imagePullPolicy", "priorityClass"])
-def test_whoever_writes_gateways_does_not_choose_what_runs(key: str) -> None:
+def test_a_gateway_cannot_choose_the_image(key: str) -> None:
     with pytest.raises(ParameterError, match="of GatewayClasses only"):
         read_parameters(PLAIN_CLASS, GATEWAY, {"edge/own": {key: "Always"}}, DEFAULTS)
 

@@ -195,17 +195,17 @@ def test_policies_decide_by_the_account_of_the_calling_pod(
 
 
 @pytest.mark.parametrize("port", [DECLARED, UNDECLARED, NAMED, LOOPBACK])
-def test_who_gets_around_the_own_proxy_is_nobody(cluster: Cluster, port: int) -> None:
+def test_a_caller_that_bypasses_its_own_proxy_is_refused(cluster: Cluster, port: int) -> None:
     assert cluster.call("web", ADDRESSES["cart"], port, user=PROXY) == "closed"
     assert cluster.call_from_node(port, "/") == "closed"
 
 
-def test_root_does_not_get_around_it(cluster: Cluster) -> None:
-    assert cluster.call("web", ADDRESSES["cart"], DECLARED, user=0) == "200"  # which nobody would not get
+def test_root_does_not_bypass_the_proxy(cluster: Cluster) -> None:
+    assert cluster.call("web", ADDRESSES["cart"], DECLARED, user=0) == "200"
     assert cluster.call("stranger", ADDRESSES["cart"], DECLARED, user=0) == "closed"
 
 
-def test_what_is_refused_is_logged_with_what_was_called(cluster: Cluster) -> None:
+def test_a_refused_connection_is_logged_with_its_destination(cluster: Cluster) -> None:
     assert cluster.call("stranger", ADDRESSES["cart"], UNDECLARED) == "closed"
     called = f"{ADDRESSES['cart']}:{UNDECLARED}"
 
@@ -217,7 +217,7 @@ def test_what_is_refused_is_logged_with_what_was_called(cluster: Cluster) -> Non
     until(is_logged)
 
 
-def test_what_has_no_sidecar_is_called_as_if_there_were_none(cluster: Cluster) -> None:
+def test_a_destination_without_a_sidecar_is_called_without_mtls(cluster: Cluster) -> None:
     command = [sys.executable, str(HERE / "application.py"), "-", f"{NODE}:8000"]
     entered = ["nsenter", "--net", "--target", str(cluster.network.node.pid), "--", "setpriv", "--pdeathsig", "KILL"]
     cluster.pods["web"].start_program("elsewhere", [*entered, *command])
@@ -225,7 +225,7 @@ def test_what_has_no_sidecar_is_called_as_if_there_were_none(cluster: Cluster) -
     assert cluster.call("web", NODE, 8001) == "closed"
 
 
-def test_probes_say_what_the_application_answers_to_them(cluster: Cluster) -> None:
+def test_probes_return_the_answer_of_the_application(cluster: Cluster) -> None:
     live, ready, start = (f"/probes/main/{kind}Probe" for kind in ("liveness", "readiness", "startup"))
     until(lambda: cluster.call_from_node(15021, live) == "200")
     assert cluster.call_from_node(15021, ready) == "503"

@@ -333,7 +333,7 @@ _GATEWAY = (
 
 
 class TestGateways:
-    def test_its_pods_share_resources_and_what_one_rejects_is_closed_for_all(self) -> None:
+    def test_pods_of_a_gateway_share_resources_and_a_rejection_closes_all(self) -> None:
         async def test() -> None:
             first, second = "gateway:shop/gw/gw-1", "gateway:shop/gw/gw-2"
             async with (
@@ -360,7 +360,7 @@ class TestGateways:
         run(test())
 
 
-def test_of_several_proxies_the_one_that_is_least_far_counts() -> None:
+def test_the_worst_progress_of_several_proxies_counts() -> None:
     def status(name: str, accepted: str | None) -> ProxyStatus:
         return ProxyStatus(name, None, settled=True, resources=(ResourceStatus(LISTENER, "a", "2", accepted, None),))
 

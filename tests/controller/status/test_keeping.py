@@ -350,7 +350,7 @@ def test_the_controller_of_linkerd_is_known_by_its_lease(server: ApiServer, name
     run(server, namespace, test)
 
 
-def test_policies_of_others_have_no_status_of_ours(server: ApiServer, namespace: str) -> None:
+def test_eastgate_writes_no_status_for_policies_of_other_controllers(server: ApiServer, namespace: str) -> None:
     istio_like: Manifest = {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

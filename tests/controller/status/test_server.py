@@ -172,7 +172,7 @@ def test_our_own_write_is_no_reason_to_look_again(server: ApiServer, namespace: 
     run(server, test, *pods(namespace))
 
 
-def test_nobody_loses_an_entry_when_two_controllers_write_at_once(server: ApiServer, namespace: str) -> None:
+def test_no_entry_is_lost_when_two_controllers_write_at_once(server: ApiServer, namespace: str) -> None:
     rounds = 40
 
     async def theirs(ours: FollowingController) -> None:
@@ -220,7 +220,7 @@ def test_nobody_loses_an_entry_when_two_controllers_write_at_once(server: ApiSer
     run(server, test, *pods(namespace))
 
 
-def test_an_entry_that_somebody_overwrote_comes_back_beside_theirs(server: ApiServer, namespace: str) -> None:
+def test_an_overwritten_entry_is_restored_beside_the_others(server: ApiServer, namespace: str) -> None:
     async def test(ours: FollowingController) -> None:
         put(server, policy(to_pods(app="web")), namespace)
         await ours.settle(namespace)
@@ -314,9 +314,7 @@ def test_forged_conditions_of_a_cluster_policy_are_written_over_and_removed(serv
     run(server, test, *pods(namespace))
 
 
-def test_a_policy_that_changes_meanwhile_is_not_given_the_status_of_what_it_was(
-    server: ApiServer, namespace: str
-) -> None:
+def test_a_changed_policy_does_not_get_the_status_of_its_old_generation(server: ApiServer, namespace: str) -> None:
     async def test(ours: FollowingController) -> None:
         put(server, policy(to_pods(app="web")), namespace)
         await ours.read(namespace)
@@ -342,7 +340,7 @@ def test_an_object_of_the_same_name_gets_a_status_of_its_own(server: ApiServer, 
     run(server, test, *pods(namespace))
 
 
-def test_a_policy_that_a_finalizer_holds_counts_and_says_so(server: ApiServer, namespace: str) -> None:
+def test_a_policy_that_waits_for_a_finalizer_counts_and_reports_it(server: ApiServer, namespace: str) -> None:
     async def test(ours: FollowingController) -> None:
         put(server, policy(to_pods(app="web")), namespace)
         hold = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
@@ -457,7 +455,7 @@ def test_events_are_limited_in_number(server: ApiServer, namespace: str) -> None
     run(server, test)
 
 
-def test_a_status_fits_what_the_api_server_takes(server: ApiServer, namespace: str) -> None:
+def test_a_status_fits_the_limits_of_the_api_server(server: ApiServer, namespace: str) -> None:
     """The API server accepts a status with entries of maximum length."""
     long = "x" * 250
     many = [f"{namespace}/{long}{number}" for number in range(9)]

@@ -59,8 +59,8 @@ class ProxyCheck:
     carried the check, or headers that the proxy sets for the check. `shows_bodies`: a check without `body` means a
     request without a body.
 
-    `mcp` is the MCP method and name that the proxy read from the body, or None if the configuration does not state that
-    the proxy reads bodies. `extensions` are the values that the configuration of the proxy adds to each check.
+    `mcp` is the MCP method and name that the proxy read from the body. It is None if, according to the configuration,
+    the proxy reads no bodies. `extensions` are the values that the configuration of the proxy adds to each check.
     """
 
     source: Source = UNKNOWN_CALLER

@@ -85,8 +85,8 @@ def _uris(certificate: str) -> tuple[str, ...] | None:
 def _is_complete(received: ReceivedCheck, proxy: ProxyOptions) -> bool:
     """Return whether the check has the whole body.
 
-    An Envoy that may cut bodies also reports "not cut" for the beginning of a longer body, if the beginning is exactly
-    as long as its limit. Then only the `content-length` of the client decides.
+    An Envoy that may cut bodies sets "not cut" in one more case: the beginning of a longer body is exactly as long as
+    its limit. Then only the `content-length` of the client decides.
     """
     lengths = received.headers.get("content-length")
     if lengths is None:

@@ -71,7 +71,7 @@ OPENINGS = {
 
 
 @pytest.mark.parametrize("name", OPENINGS)
-def test_an_opening_is_said_first(name: str) -> None:
+def test_openings_come_first(name: str) -> None:
     manifests, change, expected = OPENINGS[name]
     judgement = judge(authority(*manifests), ObjectChange.of(change))
     assert judgement.allowed
@@ -95,7 +95,7 @@ def test_the_removal_of_a_denial_opens() -> None:
     assert judgement.warnings == ("sandbox/* can now reach shop/payments:8443",)
 
 
-def test_what_decides_nothing_new_is_silent() -> None:
+def test_a_change_without_effect_has_no_warnings() -> None:
     judgement = judge(authority(gep("p", "shop/web")), ObjectChange.of(gep("q", "shop/web")))
     assert judgement.warnings == ()
     assert judgement.determined
@@ -115,7 +115,7 @@ def test_a_policy_that_cannot_be_read_is_not_silent() -> None:
     assert any(warning.startswith("not proven: ") for warning in warnings), warnings
 
 
-def test_what_there_is_no_time_for_is_not_silent() -> None:
+def test_a_judgement_without_time_has_a_warning() -> None:
     judgement = judge(authority(gep("p", "shop/web")), ObjectChange.of(gep("q", "sandbox/*")), budget=1e-9)
     assert judgement.warnings == ("not proven: there was no time left to compare the rest",)
     assert not judgement.determined
@@ -131,7 +131,7 @@ def test_judging_leaves_no_trace() -> None:
     keeping.close()
 
 
-def test_a_judge_follows_what_has_happened() -> None:
+def test_a_judge_follows_stored_changes() -> None:
     keeping = Judge(authority(gep("p", "shop/web")))
     change = gep("q", "sandbox/*")
     keeping.update([change, invariant("i")])
@@ -143,7 +143,7 @@ def test_a_judge_follows_what_has_happened() -> None:
     keeping.close()
 
 
-def test_a_judge_that_is_not_asked_keeps_nothing_of_what_has_happened() -> None:
+def test_an_idle_judge_does_not_keep_updates() -> None:
     keeping = Judge(authority(gep("p", "shop/web")))
     for number in range(50):
         keeping.update([gep(f"q{number}", "sandbox/*")])
@@ -201,7 +201,7 @@ def _refused(manifests: list[Manifest], change: Manifest, *invariants: Manifest,
 
 
 @pytest.mark.parametrize("home", ["shop", None])
-def test_what_breaks_an_invariant_is_refused_with_the_request_and_the_field(home: str | None) -> None:
+def test_a_breach_of_an_invariant_is_refused_with_the_request_and_the_field(home: str | None) -> None:
     refusal = _refused([gep("p", "shop/web")], gep("q", "sandbox/*"), invariant("i", home=home, existingOnly=True))
     assert refusal.startswith(f"breaks {'Invariant/shop/i' if home else 'ClusterInvariant/i'}: ")
     assert "sa:sandbox/" in refusal
@@ -209,14 +209,14 @@ def test_what_breaks_an_invariant_is_refused_with_the_request_and_the_field(home
     assert "AuthorizationPolicy/shop/q rule 0 allows it at spec.rules[0]" in refusal
 
 
-def test_what_was_broken_before_is_refused_only_where_it_gets_worse() -> None:
+def test_an_already_broken_invariant_refuses_only_further_breaches() -> None:
     broken = [gep("p", "sandbox/toy")]
     stated = invariant("i", includeFuture=True)
     assert _refused(broken, gep("q", "shop/web"), stated) == ""
     assert "sa:sandbox/" in _refused(broken, gep("q", "sandbox/*"), stated)
 
 
-def test_an_invariant_that_includes_the_future_is_about_what_does_not_exist_yet() -> None:
+def test_an_invariant_that_includes_the_future_covers_future_workloads() -> None:
     others = gep("q", "sandbox/*")
     others["spec"]["targetRefs"][0]["selector"]["matchLabels"] = {"app": "payments", "tier": "new"}
     manifests = [gep("p", "shop/web")]
@@ -233,7 +233,7 @@ def test_always_is_broken_by_a_denial() -> None:
     assert _refused(manifests, gep("d", "shop/*", action="DENY"), always) == ""
 
 
-def test_what_is_not_proven_is_refused_where_an_invariant_says_so() -> None:
+def test_an_unproven_change_is_refused_if_an_invariant_requires_proof() -> None:
     change = ObjectChange.of(gep("q", "sandbox/*"))
     for unproven, refused in (("Warn", False), ("Refuse", True)):
         read = [read_invariant(invariant("i", unproven=unproven))]
@@ -275,7 +275,7 @@ def test_a_service_that_an_invariant_is_about_may_not_lead_to_open_pods() -> Non
 
 
 @pytest.mark.parametrize("label", ["app", "tier"])
-def test_a_pod_that_becomes_what_an_invariant_is_about_is_refused_where_it_is_open(label: str) -> None:
+def test_a_pod_that_becomes_a_destination_of_an_invariant_is_refused_if_it_is_open(label: str) -> None:
     stated = invariant("i", existingOnly=True)
     stated["spec"]["never"]["to"] = {"pods": {"matchLabels": {label: "cards"}}}
     open_pod, closed_pod = pod("shop", "other"), pod("shop", "payments")

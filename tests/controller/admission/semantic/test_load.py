@@ -68,7 +68,7 @@ def test_an_invariant_that_was_broken_before_is_found_to_get_worse_among_many_ru
 
 
 @pytest.mark.parametrize("unproven", ["Warn", "Refuse"])
-def test_what_there_was_no_time_for_is_refused_whatever_is_said_of_what_is_not_proven(unproven: str) -> None:
+def test_a_change_without_time_for_a_judgement_is_refused_with_any_on_not_proven(unproven: str) -> None:
     keeping = Judge(authority(closed()), _read(invariant("i", unproven=unproven)))
     judgement = keeping.refuse_unjudged(ObjectChange.of(gep("q", "sandbox/*")))
     assert judgement.refusals == (
@@ -111,7 +111,7 @@ _NOT_ABOUT = {
 
 @pytest.mark.parametrize("name", ABOUT_SHOP)
 @pytest.mark.parametrize("home", ["shop", None])
-def test_what_no_invariant_is_about_is_not_refused_for_load(name: str, home: str | None) -> None:
+def test_a_change_without_invariants_is_not_refused_under_load(name: str, home: str | None) -> None:
     stated = invariant("i", home=home)
     if home is None:
         stated["spec"]["never"]["to"]["namespaces"] = {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}
@@ -167,7 +167,7 @@ def test_an_invariant_can_always_be_removed_and_is_always_validated() -> None:
         ),
     ],
 )
-def test_an_invariant_refuses_what_is_not_proven_in_its_own_namespace_alone(change: Manifest) -> None:
+def test_an_invariant_refuses_unproven_changes_in_its_own_namespace_only(change: Manifest) -> None:
     tenant = invariant("i", unproven="Refuse")
     judgement = judge(authority(closed()), ObjectChange.of(change), _read(tenant), budget=1e-9)
     assert judgement.allowed
@@ -175,7 +175,7 @@ def test_an_invariant_refuses_what_is_not_proven_in_its_own_namespace_alone(chan
     assert not judge(authority(closed()), ObjectChange.of(own), _read(tenant), budget=1e-9).allowed
 
 
-def test_an_invariant_about_what_does_not_exist_refuses_nothing_elsewhere() -> None:
+def test_an_invariant_with_missing_destinations_refuses_nothing_elsewhere() -> None:
     tenant = invariant("i", unproven="Refuse")
     tenant["spec"]["never"]["to"] = {"services": ["shop/nowhere"]}
     change = gep("q", "sandbox/*")
@@ -201,7 +201,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 
 @pytest.mark.parametrize("client", [OTHER_USER, OTHER_PEER])
-def test_who_asks_for_much_keeps_no_other_user_waiting(held: threading.Event, client: ReviewClient) -> None:
+def test_a_busy_user_does_not_delay_other_users(held: threading.Event, client: ReviewClient) -> None:
     async def run() -> None:
         slow = [
             asyncio.ensure_future(keeping.judge_in_thread(ObjectChange.of(gep("slow", "shop/web")), ATTACKER))
