@@ -170,7 +170,7 @@ def _raise(*_: object) -> None:
 
 def _wait_until_followed(keeping: Judge) -> None:
     ends = time.monotonic() + PATIENCE
-    while any(follower._updates or follower._lock.locked() for follower in (*keeping._benches, keeping._standing)):
+    while any(follower._updates or follower._lock.locked() for follower in (*keeping._judging, keeping._standing)):
         assert time.monotonic() < ends
         time.sleep(0.01)
 

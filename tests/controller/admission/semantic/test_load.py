@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from eastgate.controller.admission.semantic import Judge, ObjectChange
-from eastgate.controller.admission.semantic.bench import Bench
+from eastgate.controller.admission.semantic.bench import JudgingCopies
 from eastgate.controller.admission.semantic.model import ChangeJudgement
 from eastgate.controller.admission.turns import ReviewClient
 from eastgate.reports.invariants.objects import InvariantObject, read_invariant
@@ -189,13 +189,13 @@ def test_an_invariant_with_missing_destinations_refuses_nothing_elsewhere() -> N
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Block the judgement of a change named `slow` until this is set."""
-    go_on, really = threading.Event(), Bench.judge
+    go_on, really = threading.Event(), JudgingCopies.judge
 
-    def wait(bench: Bench, change: ObjectChange) -> ChangeJudgement:
+    def wait(judging: JudgingCopies, change: ObjectChange) -> ChangeJudgement:
         assert change.ref.name != "slow" or go_on.wait(PATIENCE)
-        return really(bench, change)
+        return really(judging, change)
 
-    monkeypatch.setattr(Bench, "judge", wait)
+    monkeypatch.setattr(JudgingCopies, "judge", wait)
     yield go_on
     go_on.set()
 
@@ -239,7 +239,7 @@ def test_updates_do_not_pile_up_where_nothing_is_judged() -> None:
     end = asyncio.new_event_loop()
     end.run_until_complete(keeping.judge_in_thread(ObjectChange.of(gep("q", "shop/web"))))
     end.close()
-    assert all(len(follower._updates) < 600 for follower in (*keeping._benches, keeping._standing))
+    assert all(len(follower._updates) < 600 for follower in (*keeping._judging, keeping._standing))
     keeping.close()
 
 

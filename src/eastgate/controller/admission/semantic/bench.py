@@ -114,7 +114,7 @@ class StandingCopy(_Follower):
             return self._standings.evaluate(self._invariants.values(), self._authority)
 
 
-class Bench(_Follower):
+class JudgingCopies(_Follower):
     """The copies of one thread, which judges one change at a time."""
 
     def __init__(

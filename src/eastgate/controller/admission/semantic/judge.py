@@ -17,7 +17,7 @@ from typing import Any
 
 from eastgate.authority.authority import Authority
 from eastgate.authority.reading import Manifests, read_plain
-from eastgate.controller.admission.semantic.bench import Bench, FollowedUpdate, StandingCopy, errors_of
+from eastgate.controller.admission.semantic.bench import FollowedUpdate, JudgingCopies, StandingCopy, errors_of
 from eastgate.controller.admission.semantic.concerning import Concerns
 from eastgate.controller.admission.semantic.model import (
     ChangeJudgement,
@@ -71,10 +71,10 @@ class Judge:
         self._is_left_out = is_left_out
         self._concerns = Concerns(authority, invariants)
         self._settings = authority.settings
-        self._benches = [Bench(authority, invariants, budget, self._concerns) for _ in range(_THREADS)]
-        self._idle: LifoQueue[Bench] = LifoQueue()
-        for bench in self._benches:
-            self._idle.put(bench)
+        self._judging = [JudgingCopies(authority, invariants, budget, self._concerns) for _ in range(_THREADS)]
+        self._idle: LifoQueue[JudgingCopies] = LifoQueue()
+        for judging in self._judging:
+            self._idle.put(judging)
         self._standing = StandingCopy(authority, invariants)
         self._threads = FairThreads(_THREADS, "judge")
         if copies := self._left_out(authority.policies, authority.document_of):
@@ -121,7 +121,7 @@ class Judge:
             kept = [policy for policy in news.policies if policy.ref not in copies]
             news, remove = replace(news, policies=kept), (*remove, *copies)
         self._concerns.update(news, remove, changed)
-        for follower in (*self._benches, self._standing):
+        for follower in (*self._judging, self._standing):
             if follower.take(FollowedUpdate(news, remove, changed)):
                 self._threads.submit(_OWN_CLIENT, follower.follow).add_done_callback(_log_failure)
         return errors
@@ -143,11 +143,11 @@ class Judge:
         new, old = change.put, change.old
         if new is not None and old is not None and self._is_left_out(new) and not self._is_left_out(old):
             change = ObjectChange(change.ref, None, old)  # the writer of copies removes a copy without an original
-        bench = self._idle.get()
+        judging = self._idle.get()
         try:
-            return bench.judge(change)
+            return judging.judge(change)
         finally:
-            self._idle.put(bench)
+            self._idle.put(judging)
 
     def refuse_unjudged(self, change: ObjectChange) -> ChangeJudgement:
         """Return the judgement of a change after its time has run out: the Invariants that are about it refuse it.
