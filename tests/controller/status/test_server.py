@@ -319,7 +319,7 @@ def test_a_changed_policy_does_not_get_the_status_of_its_old_generation(server: 
         put(server, policy(to_pods(app="web")), namespace)
         await ours.read(namespace)
         put(server, policy(to_pods(app="api")), namespace)
-        await ours.writer._look_at(next(iter(ours.stored)))
+        await ours.writer._check(next(iter(ours.stored)))
         assert "status" not in get(server, namespace)
         assert (ours.writer.counts["conflicts"], ours.writer.counts["behind"]) == (1, 1)
         await ours.settle(namespace)
@@ -334,7 +334,7 @@ def test_an_object_of_the_same_name_gets_a_status_of_its_own(server: ApiServer, 
         await ours.read(namespace)
         server.kubectl("delete", PLURAL, "web", "-n", namespace)
         put(server, policy(to_pods(app="api")), namespace)
-        await ours.writer._look_at(next(iter(ours.stored)))
+        await ours.writer._check(next(iter(ours.stored)))
         assert "status" not in get(server, namespace)
 
     run(server, test, *pods(namespace))
