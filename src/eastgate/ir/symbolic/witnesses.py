@@ -1,7 +1,7 @@
-"""Witnesses: concrete requests that show a finding, or that there is none.
+"""Witnesses: concrete requests that show a finding, or a proof that no such request exists.
 
-The search for completions answers every question here: a chain that accepts what does not meet the wanted predicate, or
-meets one to avoid, is denied exactly by the requests that are looked for.
+The search for completions finds witnesses. It gets a chain that accepts each request that misses the wanted predicate
+or meets one to avoid. Exactly the witnesses are denied.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ from eastgate.ir.symbolic.completions import complete
 from eastgate.ir.symbolic.trees import truth
 
 _NOWHERE = Origin(None, 0)
-_STRANGER = "stranger"  # no policy of anybody names it, since it is no identity, no path and no host
+_STRANGER = "stranger"  # no policy contains this text: it is no identity, path or host
 _SOMEWHERE = "203.0.113.7"
 
 
-class GaveUp(Exception):  # noqa: N818 - it is not an error, it is a third answer
-    """Too many cases to look at; nothing can be said."""
+class GaveUp(Exception):  # noqa: N818 - not an error: a third answer
+    """The search has too many cases, and has no result."""
 
 
 def witness(wanted: Predicate, avoided: Sequence[Predicate] = ()) -> Request | None:
-    """Return a request that meets a predicate and none of the others; None where there is none. Raises GaveUp."""
+    """Return a request that meets a predicate and none of the others, or None if there is none. Raises GaveUp."""
     if not avoided:
         quick = _quick(wanted)
         if quick is not None:
             return quick
-    met = Step(Rule(Or((Not(wanted), *avoided)), _NOWHERE), Effect.ACCEPT)  # decided as soon as one part is
+    met = Step(Rule(Or((Not(wanted), *avoided)), _NOWHERE), Effect.ACCEPT)  # decided as soon as one part is decided
     return find_denied(Chain((FirstMatch("witness", (met,), Effect.DENY),)))
 
 
 def find_denied(chain: Chain) -> Request | None:
-    """Return a request that a chain denies; None where there is none. Raises GaveUp."""
+    """Return a request that a chain denies, or None if there is none. Raises GaveUp."""
     completion = complete(Layer(Placement(None, "witness"), chain), Request({}))
     if completion.exhausted:
         raise GaveUp
@@ -69,7 +69,7 @@ def find_denied(chain: Chain) -> Request | None:
 
 
 def complete_with_others(values: Mapping[Attribute, Known], looked_at: Iterable[Attribute], port: int) -> Request:
-    """Return a request with these values, and with such others as policies mention least."""
+    """Return a request with these values. The other attributes get the values that policies mention least."""
     others: dict[Attribute, Known] = dict.fromkeys(looked_at)
     if PORT in others:
         others[PORT] = port
@@ -78,7 +78,7 @@ def complete_with_others(values: Mapping[Attribute, Known], looked_at: Iterable[
     return Request({**others, **values})
 
 
-# Most rules are lists that must all be met: the first entry of each is a request
+# Most rules are lists that must all match: the first entry of each list gives a request
 
 
 def _quick(wanted: Predicate) -> Request | None:
@@ -88,7 +88,7 @@ def _quick(wanted: Predicate) -> Request | None:
 
 
 def pick_values(wanted: Predicate) -> dict[Attribute, Known] | None:
-    """Return values that may meet a predicate: the first entry of each list; None where that is not so easily said."""
+    """Return values that may meet a predicate: the first entry of each list. None if another search is necessary."""
     values: dict[Attribute, Known] = {}
     return values if _pick(wanted, values) else None
 
@@ -106,7 +106,7 @@ def _pick(predicate: Predicate, values: dict[Attribute, Known]) -> bool:
         case Or(parts):
             return bool(parts) and _pick(parts[0], values)
         case Not(Is()):
-            return True  # seen to in the end
+            return True  # checked at the end
         case _:
             return False
 
