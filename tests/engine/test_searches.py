@@ -64,8 +64,8 @@ def _rule(random: Random) -> Predicate:
 @pytest.mark.parametrize("copies", [-1, 0, 1, 4])  # of rules for many beside those for few
 @pytest.mark.parametrize("short", [0, 4, 100])  # lists without an index
 def test_the_first_rule_that_matches_is_found(monkeypatch: pytest.MonkeyPatch, short: int, copies: int) -> None:
-    monkeypatch.setattr(search, "_SHORT", short)
-    monkeypatch.setattr(search, "_COPIES", copies)
+    monkeypatch.setattr(search, "_MAX_UNINDEXED_RULES", short)
+    monkeypatch.setattr(search, "_MAX_COPIES_PER_CLAUSE", copies)
     random = Random(short * 10 + copies)  # noqa: S311
     for _ in range(15):
         rules = [_rule(random) for _ in range(random.randint(1, 12))]

@@ -1,7 +1,7 @@
-"""The reference evaluator: the definition of the IR, written down as plainly as it can be.
+"""The reference evaluator: the definition of the IR, in the simplest possible code.
 
-It is slow on purpose and shares no code with the compiled engine, so that the two can be compared on
-generated input. An unknown attribute is tried with every value that could make a difference.
+It is slow on purpose and shares no code with the compiled engine, so that tests can compare the two on generated input.
+It tries every value that could make a difference for an unknown attribute.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from eastgate.ir.paths import is_sensitive
 
 
 def decide(layers: Sequence[Layer], request: Request) -> Outcome:
-    """Decide a request: ALL layers must allow, in every completion; the first denial decides."""
+    """Decide a request. ALL layers must allow, in every completion, and the first denial decides."""
     accepted = Outcome(allowed=True)
     unbounded = Request(request.values, request.answers, request.assumed)
     for layer in layers:
@@ -91,7 +91,7 @@ def _layer(layer: Layer, request: Request) -> Outcome:
     chain = layer.otherwise
     for case in layer.cases:
         anything = (ambiguous or respelled) and not case.synthetic
-        possible = _whatever_the_path(case.when, request, ambiguous) if anything else {holds(case.when, request)}
+        possible = _truths_for_any_path(case.when, request, ambiguous) if anything else {holds(case.when, request)}
         if possible == {True, False}:
             return refused
         if possible == {True}:
@@ -131,7 +131,7 @@ def _reads_http(layer: Layer, port: Known) -> bool:
 
 
 def _on_port(predicate: Predicate, port: Known) -> set[bool]:
-    """Return the possible truths of a predicate at a port, whatever the rest of the request is."""
+    """Return the possible results of a predicate at a port, for any values of the other attributes."""
     match predicate:
         case And(parts) | Or(parts):
             each = [_on_port(part, port) for part in parts]
@@ -147,17 +147,17 @@ def _on_port(predicate: Predicate, port: Known) -> set[bool]:
             return {True, False}
 
 
-def _whatever_the_path(predicate: Predicate, request: Request, ambiguous: bool) -> set[bool]:
-    """Return the possible truths where comparisons of the path may be either; only patterns, if it is not ambiguous."""
+def _truths_for_any_path(predicate: Predicate, request: Request, ambiguous: bool) -> set[bool]:
+    """Return the possible results if comparisons of the path may have any result; unless `ambiguous`, only patterns."""
     match predicate:
         case And(parts) | Or(parts):
-            each = [_whatever_the_path(part, request, ambiguous) for part in parts]
+            each = [_truths_for_any_path(part, request, ambiguous) for part in parts]
             decisive = isinstance(predicate, Or)
             if {decisive} in each:
                 return {decisive}
             return {not decisive} | ({decisive} if any(decisive in held for held in each) else set())
         case Not(part):
-            return {not held for held in _whatever_the_path(part, request, ambiguous)}
+            return {not held for held in _truths_for_any_path(part, request, ambiguous)}
         case _:
             either = bool(PATHS & mentions(predicate)) if ambiguous else is_sensitive(predicate)
             return {True, False} if either else {holds(predicate, request)}
@@ -190,7 +190,7 @@ def _stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bool]:
             return Outcome(rule is not None, layer, name, rule, None if rule else refusal), rule is None
         case AskAll(name, asks, refusal):
             asked = [ask for ask in asks if holds(ask.rule.when, request)]
-            refused = next((ask for ask in asked if not _lets_through(ask, request.answers.get(ask.authorizer))), None)
+            refused = next((ask for ask in asked if not _consents(ask, request.answers.get(ask.authorizer))), None)
             if refused is not None:
                 answer = request.answers.get(refused.authorizer)
                 status = answer.status if isinstance(answer, Ruling) else refusal
@@ -206,14 +206,14 @@ def _stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bool]:
             return Outcome(True, layer, name, rule), True
 
 
-def _lets_through(ask: Ask, answer: Answer | None) -> bool:
+def _consents(ask: Ask, answer: Answer | None) -> bool:
     if answer == "error":
         return ask.fail_open
     return answer == "allow" or (isinstance(answer, Ruling) and answer.allowed)
 
 
 def holds(predicate: Predicate, request: Request) -> bool:
-    """Return whether the predicate is true of a request in which everything it looks at is known or absent."""
+    """Return whether the predicate holds for a request. Every attribute that it reads must be known or absent."""
     match predicate:
         case And(parts):
             return all(holds(part, request) for part in parts)
@@ -229,7 +229,7 @@ def holds(predicate: Predicate, request: Request) -> bool:
             if assumed is not None:
                 return assumed
             value = request.values[attribute]
-            if isinstance(value, tuple):  # it is there several times
+            if isinstance(value, tuple):  # a repeated attribute
                 return any(_in(matcher, text) for text in ([",".join(value)] if joined else value))
             return value is not None and _in(matcher, value)
 
@@ -287,7 +287,7 @@ def _completions(layer: Layer, request: Request) -> Iterator[Request]:
     tests: list[Is | Computed] = [test for test in computed if not test.attributes <= request.values.keys()]
     tests += dict.fromkeys(atom for atom in asked if atom.joined and atom.attribute in several)
     for values in product(*domains):
-        # Over what is unknown a test may come out either way.
+        # A test on an unknown attribute may have either result.
         for outcomes in product((False, True), repeat=len(tests)):
             completed = {**request.values, **dict(zip(unknown, values, strict=True))}
             completion = Request(completed, request.answers, dict(zip(tests, outcomes, strict=True)))
@@ -303,7 +303,7 @@ _FEW: Mapping[Attribute, tuple[Known, ...]] = {
 
 
 def _labels(matchers: list[Matcher]) -> list[Known]:
-    """Return no labels at all, and every combination of values that some selector compares."""
+    """Return the empty set of labels, and every combination of values that a selector compares."""
     values: dict[str, set[str]] = {}
     for selector in (m.selector for m in matchers if isinstance(m, Labelled)):
         for key, value in selector.match_labels:
@@ -332,17 +332,17 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     starts = {m.text for m in matchers if isinstance(m, Prefix)} | {""}
     starts |= {m.prefix for m in matchers if isinstance(m, AccountsOf)}
     ends = {m.text for m in matchers if isinstance(m, Suffix)} | {""}
-    account = "_" * (1 + max(map(len, exact), default=0))  # a name that is as good as any other, and nobody's
+    account = "_" * (1 + max(map(len, exact), default=0))  # a valid name that no account has
     middles = ("", "\x00", "\x00/\x00", account)
     mixed = {start + middle + end for start in starts for middle in middles for end in ends}
     texts = sorted(exact | mixed)
-    if attribute in PATHS:  # a path that is refused whatever the policy is says nothing about the policy
+    if attribute in PATHS:  # a path that is always refused shows nothing about a policy
         texts = [text for text in texts if not _is_ambiguous(text)]
     return [None, "\x00", *texts]
 
 
 def _several(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
-    """Return None, and every set of the values that some matcher tells apart."""
+    """Return None, and every set of the values that a matcher distinguishes."""
     told_apart = {}
     for value in _domain(attribute, matchers):
         if isinstance(value, str):
@@ -352,7 +352,7 @@ def _several(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
 
 
 def _addresses(matchers: Iterable[InNetwork]) -> list[str]:
-    """Return every edge of every network: first, last, and the neighbours outside. Nobody else calls from loopback."""
+    """Return every edge of every network: first, last, and the neighbours outside. Other callers never use loopback."""
     edges = {"0.0.0.0", "::", "128.0.0.0", "::2"}  # noqa: S104 - addresses as data
     for network in (n for m in matchers for n in m.networks):
         first, last = int(network.network_address), int(network.broadcast_address)
