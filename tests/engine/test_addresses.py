@@ -1,4 +1,4 @@
-"""One spelling for each address: IPv4 that is written as IPv6 is IPv4."""
+"""Every address has one spelling: an IPv4 address written as IPv6 is the IPv4 address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authorizers that we run: asked once, only where a rule selects the request, never about an ambiguous path."""
+"""Authorizers of Eastgate: asked once, only if a rule selects the request, never about an ambiguous path."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RIGHT = "right"
 
 @dataclass(slots=True)
 class Toy:
-    """Allows one token, and counts how often it is asked."""
+    """An authorizer that allows one token, and counts its requests."""
 
     looks_at_path: bool = True
     asked: list[str | None] = field(default_factory=list)

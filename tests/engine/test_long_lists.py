@@ -1,4 +1,4 @@
-"""Many rules: tables, the indexes of searches, and tables that find no room change nothing about the answer."""
+"""Tables, indexes of searches and tables that are too large give the same answers for many rules."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _rules(predicates: Iterable[Predicate]) -> Iterator[Rule]:
 
 @st.composite
 def workload_layer(draw: st.DrawFn, predicate: st.SearchStrategy[And], effects: list[Effect]) -> Layer:
-    """A chain like that of a GEP-3779 workload: an ordered tier, denials, permissions."""
+    """A chain like one of a GEP-3779 workload: an ordered tier, denials, permissions."""
     steps = tuple(Step(rule, draw(st.sampled_from(effects))) for rule in draw(rules(predicate)))
     denials, permissions = Deny("deny", draw(rules(predicate))), AllowAny("allow", draw(rules(predicate)))
     first = draw(st.booleans())
@@ -66,7 +66,7 @@ def workload_layer(draw: st.DrawFn, predicate: st.SearchStrategy[And], effects: 
 
 
 def check(layer: Layer, *, http: bool) -> None:
-    """Every request that differs in something that rules look at."""
+    """Every request with a different combination of the attributes that rules read."""
     program = compile_layers([layer])
     identities = [*(IDENTITIES[:5] if http else IDENTITIES), "spiffe://td/ns/b/sa/", None]
     network = product(identities, [80, 1] if http else [*PORTS, 1])

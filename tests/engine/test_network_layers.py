@@ -1,4 +1,4 @@
-"""On layers of networks the compiled engine equals the reference evaluator, known and unknown attributes alike."""
+"""On network layers, the compiled engine equals the reference evaluator for known and unknown attributes."""
 
 from __future__ import annotations
 

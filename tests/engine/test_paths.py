@@ -1,4 +1,4 @@
-"""Paths: what a proxy hands on, the form that is compared, what is refused, and what no policy can mean."""
+"""Paths: the form that proxies hand on, the canonical form, refused paths, and paths that policies cannot name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from eastgate.ir.paths import (
         ("/[x]", "/[x]", "/%5Bx%5D"),
         ("/%", "/%", "/%"),
         ("/%4", "/%4", "/%4"),
-        ("/%%34%30", "/%2540", "/%2540"),  # a lone percent sign does not come to encode something
+        ("/%%34%30", "/%2540", "/%2540"),  # a lone percent sign does not get a meaning
         ("/%%34x%%33%31", "/%4x%2531", "/%4x%2531"),
         ("/a%2Fb", "/a%2Fb", "/a%2Fb"),
     ],
@@ -120,10 +120,10 @@ _SLASH = "a request with an encoded slash is always refused"
         ("/a\x00", *["it has a control character (U+0000)"] * 3),
         ("/a?b", *["paths are compared without query and fragment"] * 3),
         ("/a%2Fb", *[_SLASH] * 3),
-        ("/%2e%2e;x", *[_SLASH] * 3),  # in what is compared
-        ("/..;x/../a", *[_SLASH] * 3),  # in what is written
+        ("/%2e%2e;x", *[_SLASH] * 3),  # in the canonical form
+        ("/..;x/../a", *[_SLASH] * 3),  # in the written form
         ("/a/../b", *[_NOT_NORMAL] * 3),
-        ("*/../b", None, _NOT_NORMAL, _NOT_NORMAL),  # where it is no wildcard, it does not begin with a slash
+        ("*/../b", None, _NOT_NORMAL, _NOT_NORMAL),  # without a wildcard, it does not begin with a slash
         ("/%61*", _NOT_NORMAL, _NOT_NORMAL, None),
         ("/%61", _NOT_NORMAL, _NOT_NORMAL, None),
     ],

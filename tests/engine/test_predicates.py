@@ -1,4 +1,4 @@
-"""Predicates that are rewritten: with some tests decided before, or taken for whatever helps."""
+"""Rewritten predicates: with some tests decided, or with some tests supporting or opposing the whole."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_is_certain_disappears(predicate: Predicate) -> None:
 
 
 def _helped(predicate: Predicate, values: Mapping[Attribute, Known], helps: bool) -> bool:
-    """Evaluate a predicate in which each test of the port comes out as it helps, wherever it stands."""
+    """Evaluate a predicate in which each test of the port supports it."""
     match predicate:
         case Is(attribute):
             return helps if attribute == PORT else holds(predicate, values)
@@ -97,7 +97,7 @@ def test_what_is_assumed_helps_to_hold_or_to_fail(predicate: Predicate, held: bo
     assert all(holds(assumed, values) == _helped(predicate, values, held) for values in VALUES)
 
 
-# An attribute that is there several times
+# A repeated attribute
 
 RED, BLUE = OneOf(frozenset({"red"})), OneOf(frozenset({"blue"}))
 
@@ -163,7 +163,7 @@ def test_what_is_assumed_is_left_out(predicate: Predicate, held: bool, assumed: 
 
 
 def test_a_near_miss_names_no_attribute_that_its_reader_knows() -> None:
-    """Only the attribute itself is left out: a value, or an expression, may have the same words in it."""
+    """The text leaves out only the attribute itself. A value or an expression may contain the same words."""
     method_is = Computed("method is GET", frozenset({METHOD}), lambda _values: False)
     alternatives = Or((Is(METHOD, OneOf(frozenset({"PUT", "method is PUT"}))), Not(Is(METHOD, Prefix("G"))), method_is))
     rule = Rule(alternatives, Origin(PolicyRef("Policy", "app", "p"), 0))

@@ -1,4 +1,4 @@
-"""Searches find the first rule that matches, in whichever way the rules are filed."""
+"""Searches find the first rule that matches, for every way to file the rules."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ON_PATH: list[Predicate] = [
 ON_TEAM: list[Predicate] = [
     Is(TEAM, OneOf(frozenset({"red"}))),
     Is(TEAM, OneOf(frozenset({"red,blue"}))),
-    Is(TEAM, OneOf(frozenset({"red,blue"})), joined=True),  # all values as one text: no value of its own finds it
+    Is(TEAM, OneOf(frozenset({"red,blue"})), joined=True),  # all values as one text, which no single value equals
     Is(TEAM, Prefix("g")),
 ]
 
@@ -61,8 +61,8 @@ def _rule(random: Random) -> Predicate:
     return And((random.choice(CALLERS), random.choice(ports), *random.choice(rests)))
 
 
-@pytest.mark.parametrize("copies", [-1, 0, 1, 4])  # of rules for many beside those for few
-@pytest.mark.parametrize("short", [0, 4, 100])  # lists without an index
+@pytest.mark.parametrize("copies", [-1, 0, 1, 4])  # copies of rules for many callers beside rules for few
+@pytest.mark.parametrize("short", [0, 4, 100])  # the largest list without an index
 def test_the_first_rule_that_matches_is_found(monkeypatch: pytest.MonkeyPatch, short: int, copies: int) -> None:
     monkeypatch.setattr(search, "_MAX_UNINDEXED_RULES", short)
     monkeypatch.setattr(search, "_MAX_COPIES_PER_CLAUSE", copies)

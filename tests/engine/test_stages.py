@@ -1,4 +1,4 @@
-"""Each stage by itself: what it does with a request, and which rule it names. A table, held against both evaluators."""
+"""Each stage alone: its effect on a request, and the rule that it names, in both evaluators."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_the_last_layer_that_accepts_is_named_and_the_first_that_denies() -> Non
         assert reference.decide(layers[:count], request) == outcome
 
 
-# Who, and on which port: what tables are made of
+# Callers and ports: the keys of tables
 
 
 def _who(name: str) -> str:
@@ -185,7 +185,7 @@ def test_a_rule_on_ports_is_about_no_other_port(name: str, port: int, allowed: b
     assert reference.decide(layers, request).allowed is allowed
 
 
-# What stands in the place of a host, and is none
+# Invalid hosts
 
 CLOSING = Deny("deny", (rule("never", Is(PORT, OneOf(frozenset({1})))),), Refusal.CLOSED)
 ANSWERING = Deny("deny", (rule("never", Is(PORT, OneOf(frozenset({1})))),), Refusal.FORBIDDEN)

@@ -1,4 +1,4 @@
-"""What the engine says of requests of which not all is known, held against trying every value there is."""
+"""The engine's decisions on partly known requests equal those of a trial of every value."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_the_opinion_itself(made: list[Layer], allowed: bool) -> None:
 @pytest.mark.parametrize("on_error", [False, True])
 @pytest.mark.parametrize("make", [_allowing, _denying])
 def test_a_pattern_over_something_unknown_is_never_taken_to_hold_or_to_fail(make: object, on_error: bool) -> None:
-    """What no matcher can say may come out either way; what is allowed then is allowed by every value."""
+    """A test that no matcher can express may have either result, so an allow is an allow for every value."""
     pattern = Computed("is ab", frozenset({METHOD}), lambda values: values[METHOD] == "ab", on_error, (METHOD, "ab"))
     for whens in ([pattern], [Not(pattern)], [pattern, Not(pattern)], [pattern, _A]):
         made = make(*whens)  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""There is one object for each attribute, however, wherever and by whom it is made."""
+"""Each attribute is one object, for every way to make it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_equal_attributes_are_one_object() -> None:
 
 @pytest.mark.parametrize("attribute", [PATH, SENT_PATH, header("x-tenant")])
 def test_copies_are_the_same_object(attribute: Attribute) -> None:
-    assert pickle.loads(pickle.dumps(attribute)) is attribute  # noqa: S301 - it was made here
+    assert pickle.loads(pickle.dumps(attribute)) is attribute  # noqa: S301 - this test made it
     assert copy.deepcopy({attribute: 1}) == {attribute: 1}
 
 

@@ -1,4 +1,4 @@
-"""What the network does to callers: the layer before a pod says what `check` says, and denies nothing that may be."""
+"""Network layers for callers: they agree with `check`, and deny nothing that may be allowed."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_labels_that_a_cluster_adds_leave_peers_undecided(operator: str) -> None
     assert not _passes(arriving, "b/z", "a/x", 80)
     assert _passes(arriving, "b/z", "a/x", 80, {SOURCE_WORKLOAD: "b/z", SOURCE_LABELS: "app=z"})
     elsewhere = _authority(*manifests, _policy("a", ingress=[{"from": [{"podSelector": selector}]}]))
-    assert not elsewhere.decide(Question.of("sa:b/z", "pod:a/x", port=80)).allowed  # its namespace is another
+    assert not elsewhere.decide(Question.of("sa:b/z", "pod:a/x", port=80)).allowed  # it is in another namespace
 
 
 def test_an_unknown_caller_may_be_a_pod_whose_egress_is_closed() -> None:

@@ -1,4 +1,4 @@
-"""Routes whose Gateway nobody declared: reachability and comparisons say of them what `check` says."""
+"""Routes of undeclared Gateways: reachability and comparisons agree with `check` about them."""
 
 from __future__ import annotations
 

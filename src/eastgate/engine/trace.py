@@ -127,10 +127,10 @@ def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Tra
 
 
 def _unknown(
-    layers: Sequence[Layer], request: Request, telling: Sequence[tuple[Attribute, Known]]
+    layers: Sequence[Layer], request: Request, decisive: Sequence[tuple[Attribute, Known]]
 ) -> tuple[Attribute, ...]:
     """Return the unknown attributes that the rules read which may still match."""
-    attributes = [attribute for attribute, _ in telling]
+    attributes = [attribute for attribute, _ in decisive]
     for layer in layers:
         chains = [case.chain for case in layer.cases if truth(case.when, request) is not False]
         asked = [case.when for case in layer.cases] + [
@@ -147,7 +147,7 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
     asked, request = request, completion.of(request)
     if completion.exhausted or completion.outcome.is_unasked:
         return LayerTrace(
-            layer.name, completion.outcome, (), assumed=completion.telling, exhausted=completion.exhausted
+            layer.name, completion.outcome, (), assumed=completion.decisive, exhausted=completion.exhausted
         )
     chain = pick_chain(layer, request)
     stages: list[StageTrace] = []
@@ -166,7 +166,7 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
         tuple(stages),
         chain.readings,
         chain.scope,
-        completion.telling,
+        completion.decisive,
         nearest=misses,
         effective=chain.effective,
     )

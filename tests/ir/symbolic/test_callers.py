@@ -1,4 +1,4 @@
-"""What an atom says of a cell of callers."""
+"""Evaluation of atoms for caller cells."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ IN_SHOP = AccountsIn("cluster.local", "shop")
         (Suffix(f".shop{TAIL}"), ALWAYS),
         (Suffix(f".bank{TAIL}"), NEVER),
         (Suffix(".elsewhere.example"), NEVER),
-        (OneOf(frozenset({f"web.shop{TAIL}"})), NEVER),  # which has a cell of its own
+        (OneOf(frozenset({f"web.shop{TAIL}"})), NEVER),  # this caller has its own cell
         (Prefix("spiffe://"), NEVER),
-        (Prefix("web."), Is(MESH_NAME, Prefix("web."))),  # true of some: it must be asked
+        (Prefix("web."), Is(MESH_NAME, Prefix("web."))),  # true for some callers: it stays a condition
     ],
 )
 def test_a_name_is_settled_for_the_other_accounts_of_a_namespace(matcher: Matcher, settled: Predicate) -> None:
@@ -72,7 +72,7 @@ def _one_of(*names: str) -> OneOf:
             [IdentityCell(WEB), *OTHERS, NamesUnder(".example"), Name("db.example"), OtherNames()],
         ),
         ([_named(Suffix(f".shop{TAIL}"))], [IN_SHOP, *OTHERS, OtherNames()]),
-        ([_named(Suffix(TAIL))], [*OTHERS, NamesUnder(TAIL), OtherNames()]),  # of no namespace
+        ([_named(Suffix(TAIL))], [*OTHERS, NamesUnder(TAIL), OtherNames()]),  # the suffix has no namespace
         ([_named(Prefix("web."))], [*OTHERS, OtherNames()]),
     ],
 )

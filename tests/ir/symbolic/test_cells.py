@@ -1,4 +1,4 @@
-"""One value stands for each cell of an attribute."""
+"""One value represents each cell of an attribute."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_caller_whom_nobody_names_is_in_each_namespace_and_beneath() -> None:
 def test_each_stretch_between_edges_of_networks_has_an_address() -> None:
     v4, v6 = ("10.0.0.0/24", "10.0.0.128/25", "127.0.0.0/8", "255.0.0.0/8"), ("fd00::/64", "::1/128")
     matcher = InNetwork(tuple(map(ip_network, (*v4, *v6))))
-    any_address = "0.0.0.0"  # noqa: S104 - nobody listens
+    any_address = "0.0.0.0"  # noqa: S104 - no test listens on it
     addresses = [any_address, "10.0.0.0", "10.0.0.128", "10.0.1.0", "128.0.0.0", "255.0.0.0"]
     addresses += ["::", "::2", "fd00::", "fd00:0:0:1::"]
     assert representatives(ADDRESS, [matcher, Present()]) == addresses

@@ -1,4 +1,4 @@
-"""Predicates filed by callers: whoever may meet one finds it, and few others."""
+"""The index of predicates by caller finds each predicate that a caller may meet, and few others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees and decision lists: whatever is made of a tree decides as the tree does."""
+"""Trees and decision lists: all forms of a tree decide like the tree."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ YES, NO = ENDS[1], ENDS[3]
     [
         ([], YES, [(ALWAYS, YES)]),
         ([(A, YES)], NO, [(A, YES), (ALWAYS, NO)]),
-        ([(A, YES), (And((A, ON_1)), NO)], NO, [(A, YES), (ALWAYS, NO)]),  # nobody comes to the second
+        ([(A, YES), (And((A, ON_1)), NO)], NO, [(A, YES), (ALWAYS, NO)]),  # no request reaches the second
         ([(A, YES), (A, NO)], OPEN, [(A, YES), (ALWAYS, OPEN)]),
-        ([(A, YES), (B, NO)], NO, [(A, YES), (ALWAYS, NO)]),  # the last says it anyway
+        ([(A, YES), (B, NO)], NO, [(A, YES), (ALWAYS, NO)]),  # the last has the same end
         ([(A, YES), (B, NO), (ON_1, NO)], NO, [(A, YES), (ALWAYS, NO)]),
         ([(A, NO), (B, NO)], NO, [(ALWAYS, NO)]),
-        ([(A, DecisionNode(((B, YES),), NO))], YES, [(A, NO), (ALWAYS, YES)]),  # a method is not another one
+        ([(A, DecisionNode(((B, YES),), NO))], YES, [(A, NO), (ALWAYS, YES)]),  # a request has one method
         ([(ON_1, DecisionNode(((A, YES),), NO))], YES, [(And((ON_1, A)), YES), (ON_1, NO), (ALWAYS, YES)]),
     ],
 )

@@ -1,4 +1,4 @@
-"""What is said shorter means the same: tried on every value of a tiny world."""
+"""A simplified predicate has the same meaning for every value of a tiny world."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_any_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predica
 STARTS, ENDS = Is(METHOD, Prefix("b")), Is(METHOD, Suffix("b"))
 AT_H = Is(HOST, OneOf(frozenset({"h"})))
 AT_SOME_HOST = Or((AT_H, Is(HOST, Prefix("x"))))
-EITHER = Or((B, And((STARTS, ENDS))))  # what is left of two choices: a neither begins with b nor ends with it
+EITHER = Or((B, And((STARTS, ENDS))))  # the rest of two choices: `a` neither begins nor ends with `b`
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Decision trees, decision lists, the engine and the reference evaluator say the same of every request."""
+"""Decision trees, decision lists, the engine and the reference evaluator have the same verdict for every request."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def cell_of(layer: Layer, identity: object) -> CallerCell:
 def test_the_tree_of_any_part_decides_as_the_engine_and_the_reference_do(
     layer: Layer, request: Request, part: set[Attribute], by_cell: bool
 ) -> None:
-    """A part of the request goes into the tree, the rest is asked of it."""
+    """A part of the request is in the tree, and the rest is evaluated with it."""
     assume(not request.refused_path)
-    assume(request.values[ADDRESS] not in (None, "::1"))  # conditions are about callers from elsewhere
+    assume(request.values[ADDRESS] not in (None, "::1"))  # conditions are about other callers than the workload itself
     facts = Facts({attribute: request.values[attribute] for attribute in part})
     if by_cell:
         cell = cell_of(layer, request.values[IDENTITY])
@@ -132,7 +132,7 @@ def test_ten_thousand_rules_are_one_flat_list() -> None:
 
 
 def test_an_ordered_stage_that_accepts_by_default_leaves_the_rule_that_accepted_before() -> None:
-    """Without a rule of its own it has nothing to say."""
+    """A stage without rules keeps the rule that accepted earlier."""
     rule = Rule(ALWAYS, Origin(PolicyRef("P", "n", "p"), 0))
     stages = (AllowAny("allow", (rule,)), FirstMatch("tier", (), Effect.ACCEPT))
     layer = Layer(Placement(None, "l"), Chain(stages))

@@ -1,4 +1,4 @@
-"""A witness is found exactly where there is one, and is one; and what a request can come to is found likewise."""
+"""Each witness is correct, and found if one exists. The same holds for the ends that a request can reach."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_others_than_the_given_values_are_such_as_policies_mention_least() -> No
     assert complete_with_others({}, [METHOD], 8080).values == {METHOD: None}
 
 
-# What a request can come to
+# Ends that a request can reach
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -113,14 +113,14 @@ _MOST_OTHERS = 256  # values of one attribute that are tried to find whether it 
 class Completion:
     """The outcome of the search, and its cause: values of unknown attributes, and results of tests on them.
 
-    `telling` are the values that matter: another value would give the opposite outcome.
+    `decisive` are the values that matter: another value would give the opposite outcome.
     """
 
     outcome: Outcome
     assumed: tuple[tuple[Attribute, Known], ...] = ()
     tests: tuple[tuple[Is | Computed, bool], ...] = ()
     exhausted: bool = False
-    telling: tuple[tuple[Attribute, Known], ...] = ()
+    decisive: tuple[tuple[Attribute, Known], ...] = ()
 
     def of(self, request: Request) -> Request:
         """Return the request with the values and results of this completion."""
@@ -169,7 +169,7 @@ def complete(layer: Layer, request: Request) -> Completion:
         outcomes = tuple((test, held) for test in tests if (held := candidate.assumed[test]) is not None)
         completion = Completion(outcome, values, outcomes)
         if not outcome.allowed:
-            return replace(completion, telling=_telling(scope, candidate, values, cells)) if values else completion
+            return replace(completion, decisive=_decisive(scope, candidate, values, cells)) if values else completion
         first = completion
     if first is None:  # `within` excludes every completion, so decide without it
         return complete(layer, Request(request.values, request.answers, request.assumed))
@@ -227,7 +227,7 @@ def _about(within: Predicate, attributes: frozenset[Attribute]) -> Predicate | N
     return all_of(chosen) if chosen else None
 
 
-def _telling(
+def _decisive(
     scope: _Scope,
     denied: Request,
     values: tuple[tuple[Attribute, Known], ...],
