@@ -82,7 +82,7 @@ def test_each_stretch_between_edges_of_networks_has_an_address() -> None:
 def test_of_an_attribute_with_too_many_cells_only_a_few_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = [*(Is(PATH, Prefix(f"/{n}")) for n in range(3)), Is(PATH, Suffix("x")), Is(HOST, _one_of("h"))]
     every = representatives(PATH, [atom.matcher for atom in asked[:4]])
-    monkeypatch.setattr(cells, "_MOST_CELLS", 8)
+    monkeypatch.setattr(cells, "_MAX_CELLS", 8)
     assert cells_of_attributes(asked, [HOST, PATH]) == ({HOST: [OTHER, None, "h"], PATH: every}, True)
-    monkeypatch.setattr(cells, "_MOST_CELLS", 7)
+    monkeypatch.setattr(cells, "_MAX_CELLS", 7)
     assert cells_of_attributes(asked, [PATH, HOST]) == ({HOST: [OTHER, None, "h"], PATH: [OTHER, None]}, False)

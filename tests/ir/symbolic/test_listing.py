@@ -124,16 +124,16 @@ def test_what_depends_on_something_unknown_is_not_decided() -> None:
 def test_a_list_may_be_too_long_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = [Is(PORT, OneOf(frozenset({port}))) for port in range(1, 5)]
     tree = choice([(port, Verdict(str(port), True)) for port in ports], NO)
-    monkeypatch.setattr(cells, "_MOST_ENTRIES", 4)
+    monkeypatch.setattr(cells, "_MAX_ENTRIES", 4)
     assert len(list_tree(tree)) == 5
-    monkeypatch.setattr(cells, "_MOST_ENTRIES", 3)
+    monkeypatch.setattr(cells, "_MAX_ENTRIES", 3)
     with pytest.raises(TooManyEntries):
         list_tree(tree)
 
 
 def test_entries_of_long_lists_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = choice([(A, YES), (And((A, ON_1)), NO), (And((A, B)), NO)], YES)
-    monkeypatch.setattr(cells, "MOST_COMPARED", 1)
+    monkeypatch.setattr(cells, "MAX_COMPARED_ENTRIES", 1)
     assert list_tree(tree) == [Entry(ALWAYS, YES)]
-    monkeypatch.setattr(cells, "MOST_COMPARED", 0)
+    monkeypatch.setattr(cells, "MAX_COMPARED_ENTRIES", 0)
     assert Entry(And((A, ON_1)), NO) in list_tree(tree)

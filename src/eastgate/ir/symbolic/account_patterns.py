@@ -22,7 +22,7 @@ _NAME_CHARACTERS: Final = frozenset(string.ascii_letters + string.digits + "._-"
 _CHARACTERS: Final = _NAME_CHARACTERS | {"/", ":"}
 _NAME: Final = r"(?:[A-Za-z0-9_-]|\\[.-])+"
 _NAMES = regex(rf"/ns/({_NAME})/(?:\(\.\+/\|\))?(?:sa/({_NAME}))?")
-_MOST_STATES: Final = 400
+_MAX_STATES: Final = 400
 
 _States: TypeAlias = frozenset[int]
 
@@ -98,7 +98,7 @@ class _Automaton:
                 if step in seen:
                     continue
                 seen.add(step)
-                if len(seen) > _MOST_STATES:
+                if len(seen) > _MAX_STATES:
                     raise NotImplementedError
                 ahead.append(step)
                 if kept not in but:

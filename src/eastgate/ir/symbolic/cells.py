@@ -43,8 +43,8 @@ from eastgate.ir.symbolic.trees import DecisionNode, Entry, Tree
 # A list is built from the leaves of a tree backwards. Entries that no request can reach are removed on the way.
 
 
-_MOST_ENTRIES = 400
-MOST_COMPARED = 120  # entries that are compared with each other
+_MAX_ENTRIES = 400
+MAX_COMPARED_ENTRIES = 120  # entries that are compared with each other
 
 
 class TooManyEntries(Exception):  # noqa: N818 - an answer: too long to read
@@ -123,20 +123,20 @@ def _tidy(entries: Iterable[Entry[L]]) -> list[Entry[L]]:
         if entry.when == NEVER:
             continue
         asked = frozenset(conjuncts(entry.when))
-        if len(kept) <= MOST_COMPARED and any(other <= asked for other in sets):
+        if len(kept) <= MAX_COMPARED_ENTRIES and any(other <= asked for other in sets):
             continue
         kept.append(entry)
         sets.append(asked)
         if entry.when == ALWAYS:
             break
-        if len(kept) > _MOST_ENTRIES:
+        if len(kept) > _MAX_ENTRIES:
             raise TooManyEntries
     while len(kept) > 1 and kept[-2].end == kept[-1].end:
         del kept[-2]
     return kept
 
 
-_MOST_CELLS = 20_000  # of one attribute
+_MAX_CELLS = 20_000  # of one attribute
 _LAST_PORT = 65_535
 _AFTER_LOOPBACK_4, _AFTER_LOOPBACK_6 = int(IPv4Address("128.0.0.0")), int(IPv6Address("::2"))
 _FEW: Mapping[Attribute, tuple[Known, ...]] = {
@@ -163,7 +163,7 @@ def cells_of_attributes(
         starts = {m for m in about if isinstance(m, Prefix | AccountsOf)}
         ends = {m for m in about if isinstance(m, Suffix)}
         labels = prod(len(values) + 2 for values in _labels_compared(about).values())
-        too_many = (len(starts) + 1) * (len(ends) + 1) > _MOST_CELLS or labels > _MOST_CELLS
+        too_many = (len(starts) + 1) * (len(ends) + 1) > _MAX_CELLS or labels > _MAX_CELLS
         every = every and not too_many
         cells[attribute] = ["" if labels > 1 else OTHER, None] if too_many else representatives(attribute, about)
     return cells, every

@@ -104,9 +104,9 @@ class Repeated:
 
 
 # Limits of the search in one layer. Beyond them the answer is deny. Each try evaluates every atom.
-_MOST_LOOKS = 2_000_000
-_FEWEST_TRIES = 1_000
-_MOST_OTHERS = 256  # values of one attribute that are tried to find whether it matters
+_MAX_EVALUATED_ATOMS = 2_000_000
+_MIN_TRIES = 1_000
+_MAX_OTHER_VALUES = 256  # values of one attribute that are tried to find whether it matters
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def complete(layer: Layer, request: Request) -> Completion:
         if isinstance(t, Computed) and not t.attributes <= request.values.keys()
     ]
     tests = [*repeated.atoms, *tests]
-    budget = max(_FEWEST_TRIES, _MOST_LOOKS // (1 + len(scope.deciding)))
+    budget = max(_MIN_TRIES, _MAX_EVALUATED_ATOMS // (1 + len(scope.deciding)))
     cells: dict[Attribute, list[Known]] = {}
     every = True
     first: Completion | None = None
@@ -236,7 +236,7 @@ def _decisive(
     return tuple(
         (attribute, value)
         for attribute, value in values
-        if any(scope.might_allow(denied.with_value(attribute, other)) for other in cells[attribute][:_MOST_OTHERS])
+        if any(scope.might_allow(denied.with_value(attribute, other)) for other in cells[attribute][:_MAX_OTHER_VALUES])
     )
 
 

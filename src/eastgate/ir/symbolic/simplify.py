@@ -32,7 +32,7 @@ from eastgate.ir import (
 from eastgate.ir.attributes import ADDRESSES, Attribute
 
 _LOOPBACK = {4: ip_network("127.0.0.0/8"), 6: ip_network("::1/128")}
-_MOST_COMPARED = 60  # parts of an Or that are compared with each other
+_MAX_COMPARED_PARTS = 60  # parts of an Or that are compared with each other
 
 
 def negation(predicate: Predicate) -> Predicate:
@@ -64,7 +64,7 @@ def straightened(predicate: Predicate) -> Predicate:
 
 def _resolved(parts: list[Predicate]) -> list[Predicate]:
     """Return the alternatives with each pair `a and b or a and not b` replaced by `a`."""
-    for first, second in combinations(parts, 2) if len(parts) <= _MOST_COMPARED else ():
+    for first, second in combinations(parts, 2) if len(parts) <= _MAX_COMPARED_PARTS else ():
         one, other = set(conjuncts(first)), set(conjuncts(second))
         if len(one - other) == len(other - one) == 1 and negation(*(one - other)) in other:
             common = both(part for part in conjuncts(first) if part in other)
@@ -146,7 +146,7 @@ def _united(parts: Iterable[Predicate]) -> Iterator[Predicate]:
 
 def _absorbed(parts: list[Predicate]) -> list[Predicate]:
     """Return the parts without those that are narrower than another part."""
-    if len(parts) > _MOST_COMPARED:
+    if len(parts) > _MAX_COMPARED_PARTS:
         return parts
     sets = [frozenset(conjuncts(part)) for part in parts]
     return [part for part, mine in zip(parts, sets, strict=True) if not any(other < mine for other in sets)]
@@ -183,7 +183,7 @@ def _multiplied(parts: list[Predicate]) -> list[Predicate]:
             continue
         rest = [other for other in parts if other is not part and other not in others]
         options = [part.parts, *(other.parts if isinstance(other, Or) else (other,) for other in others)]
-        if prod(len(other) for other in options) > _MOST_COMPARED:
+        if prod(len(other) for other in options) > _MAX_COMPARED_PARTS:
             continue
         joined = either(both(combination) for combination in product(*options))
         return [*rest[:index], joined, *rest[index:]] if joined != NEVER else [NEVER]
@@ -200,7 +200,7 @@ def _settled(parts: list[Predicate]) -> list[Predicate]:
                 excepted = [each for each in conjuncts(part.part) if each not in plain]
                 kept += conjuncts(negation(excepted[0] if len(excepted) == 1 else And(tuple(excepted))))
             continue
-        if not isinstance(part, Or) or not plain or len(part.parts) > _MOST_COMPARED:
+        if not isinstance(part, Or) or not plain or len(part.parts) > _MAX_COMPARED_PARTS:
             kept.append(part)
             continue
         if any(set(conjuncts(option)) <= set(plain) for option in part.parts):
