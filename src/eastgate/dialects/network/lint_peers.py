@@ -1,4 +1,4 @@
-"""Peers and ports that mean less, or more, than they seem to."""
+"""Checks of peers and ports whose meaning differs from what their text suggests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _rules(pods: SelectedPods) -> Iterator[tuple[NetworkPolicy, Direction, Netwo
 
 
 def selectors_of(peer: Peer, direction: Direction) -> tuple[Selector, Selector] | None:
-    """Return the selectors of a peer's namespaces and of its pods; None where it is about addresses."""
+    """Return the selectors of a peer's namespaces and pods, or None for a peer with addresses."""
     end = PEERS[direction]
     by_attribute = {
         part.attribute: part.matcher.selector
@@ -59,7 +59,7 @@ def pods_of_peer(peer: Peer, direction: Direction, pods: SelectedPods) -> list[W
 
 
 def select_pods(namespaces: Selector, labels: Selector, pods: SelectedPods) -> list[Workload]:
-    """Return the pods that selectors of namespaces and pods select, those in the network of a node left out."""
+    """Return the pods that selectors of namespaces and pods select, without pods in the network of a node."""
     return [pod for pod in _matching(namespaces, labels, pods) if not pod.host_network]
 
 
@@ -68,11 +68,11 @@ def _matching(namespaces: Selector, labels: Selector, pods: SelectedPods) -> lis
     return [pod for pod in map(pods.world.workloads.__getitem__, keys) if pod.is_pod]
 
 
-# Peers that match nothing
+# Peers without effect
 
 
 def check_peers(context: Context) -> Iterator[Finding]:
-    """Report peers that no pod of the manifests is, and namespaces that none of them is."""
+    """Report peers that match no pod of the manifests, and peers in namespaces that no manifest has."""
     pods = SelectedPods(context)
     for policy, direction, rule in _rules(pods):
         split = {peer for pair in _split_pairs(rule, direction, pods) for peer in pair}  # EG6304 is about these
@@ -122,7 +122,7 @@ def _no_peer(policy: NetworkPolicy, peer: Peer, labels: Selector, homes: Sequenc
     elsewhere = select_pods(Selector.of(), labels, pods)
     if elsewhere:
         names = enumerated(sorted({pod.namespace for pod in elsewhere}))
-        help_ = f"there are some in {names}: a podSelector alone is about the policy's own namespace"
+        help_ = f"such pods are in {names}: a podSelector alone selects in the policy's own namespace"
     return Finding(codes.NO_PEER, message, peer.span, help_, (str(policy.ref),))
 
 
@@ -143,14 +143,14 @@ def _namespace_help(namespaces: Selector, world: World) -> str:
     close = next((close for key, value in namespaces.equalities if (close := intended_namespace(value))), None)
     if close is not None:
         return f"did you mean namespace {close}?"
-    return "give the manifests of the namespaces, with their labels; or write labels that they have"
+    return "add the manifests of the namespaces, or write labels that they have"
 
 
 # AND and OR
 
 
 def check_and_or(context: Context) -> Iterator[Finding]:
-    """Report a namespaceSelector beside a podSelector, with who gets in and who would if they were one entry."""
+    """Report a namespaceSelector beside a podSelector, with the pods that it allows and those that one entry would."""
     pods = SelectedPods(context)
     for policy, direction, rule in _rules(pods):
         for pair in _split_pairs(rule, direction, pods):
@@ -158,10 +158,10 @@ def check_and_or(context: Context) -> Iterator[Finding]:
 
 
 def _split_pairs(rule: NetworkRule, direction: Direction, pods: SelectedPods) -> list[tuple[Peer, Peer]]:
-    """Return the pairs of peers that were probably meant as one.
+    """Return the pairs of peers that the author probably meant as one.
 
-    Both were meant if the podSelector selects every pod of its namespace, or if it selects pods there and no pod of the
-    other namespaces: pods of the manifests must be in it, or it selects pods that every cluster has.
+    A pair counts if one entry with both selectors would select a pod of the manifests. It also counts if the
+    podSelector alone selects no pod of them, and either it selects system pods or the policy's namespace has pods.
     """
     pairs: list[tuple[Peer, Peer]] = []
     homes = [pods.world.namespace(name).labels for name in pods.labels_in]
@@ -171,8 +171,8 @@ def _split_pairs(rule: NetworkRule, direction: Direction, pods: SelectedPods) ->
             labels, namespaces = selectors_of(by_pod, direction), selectors_of(by_namespace, direction)
             if labels is None or namespaces is None or labels[1] == Selector.of():
                 continue
-            is_told = selects_system_pods(labels[1]) or any(labels[0].matches(home) for home in homes)
-            if select_pods(namespaces[0], labels[1], pods) or (is_told and not select_pods(*labels, pods)):
+            is_known = selects_system_pods(labels[1]) or any(labels[0].matches(home) for home in homes)
+            if select_pods(namespaces[0], labels[1], pods) or (is_known and not select_pods(*labels, pods)):
                 pairs.append(pair)
     return pairs
 
@@ -186,7 +186,7 @@ def _and_or(policy: NetworkPolicy, direction: Direction, peers: tuple[Peer, Peer
         f"{policy.ref} allows pods {labels[1] if labels else ''} of {policy.ref.namespace}, and ALL pods of namespaces "
         f"{namespaces[0] if namespaces else ''}: {_listed(either)}; as one entry it would be {_listed(both)}"
     )
-    help_ = "for the latter write both selectors in one entry: remove the second dash"
+    help_ = "to allow only the latter, write both selectors in one entry: remove the second dash"
     return Finding(codes.AND_OR, message, peers[1].span, help_, (str(policy.ref),))
 
 
@@ -198,7 +198,7 @@ def _listed(keys: Iterable[str]) -> str:
 
 
 def check_ports(context: Context) -> Iterator[Finding]:
-    """Report names of ports that no destination has, and numbers that are those of Services."""
+    """Report names of ports that no destination has, and port numbers of Services."""
     pods = SelectedPods(context)
     for policy, direction, rule in _rules(pods):
         if rule.ports is not None and rule.ports_span is not None:
@@ -211,7 +211,7 @@ def _destinations(policy: NetworkPolicy, direction: Direction, rule: NetworkRule
     if rule.peers is None:
         return pods.pods
     if any(not peer.fields <= _LABELLED for peer in rule.peers):
-        return []  # what is outside has ports that nobody knows
+        return []  # the ports of destinations outside are unknown
     return list({pod.key: pod for peer in rule.peers for pod in pods_of_peer(peer, direction, pods)}.values())
 
 
@@ -245,7 +245,7 @@ def _span(policy: NetworkPolicy, within: Span, text: str | int) -> Span:
 
 
 def _service(port: int, destinations: Sequence[Workload], pods: SelectedPods) -> tuple[str, int] | None:
-    """Return a Service that has this port, and the other port of its pods that it leads to."""
+    """Return a Service with this port, and the different port of its pods."""
     for pod in destinations[:20]:
         for key in pods.world.services_of(pod.key):
             targets = pods.world.target_ports(pods.world.services[key], port, pod)
@@ -264,8 +264,8 @@ def check_addresses(context: Context) -> Iterator[Finding]:
         for peer in rule.peers or ():
             inside = [pod.key for pod in pods.pods if not pod.host_network and _holds(peer.when, pod, pods)]
             if inside and peer.fields <= {"ipBlock", "networks"}:
-                message = f"{policy.ref} means pods too by this block: {enumerated(inside)}"
-                help_ = "select pods by labels, and leave their addresses out by except, or by a rule before"
+                message = f"{policy.ref} also matches pods by this block: {enumerated(inside)}"
+                help_ = "select pods by labels, and exclude their addresses with except, or in an earlier rule"
                 yield Finding(codes.POD_ADDRESSES, message, peer.span, help_, (str(policy.ref), *inside[:3]))
             yield from _reopened(policy, peer, rule.peers or ())
 
@@ -289,7 +289,7 @@ def _reopened(policy: NetworkPolicy, peer: Peer, peers: Sequence[Peer]) -> Itera
             if other is not peer and any(_is_inside(excepted, block) for block in blocks):
                 inner = _networks(other.when, excepted=True)
                 if not any(_is_inside(excepted, hole) for hole in inner):
-                    message = f"{policy.ref} leaves {excepted} out of one block, and another entry means all of it"
+                    message = f"{policy.ref} leaves {excepted} out of one block, but another entry contains it"
                     help_ = "write the exception in both entries"
                     yield Finding(codes.EXCEPTION_REOPENED, message, other.span, help_, (str(policy.ref),))
 
