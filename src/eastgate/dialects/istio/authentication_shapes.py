@@ -1,4 +1,4 @@
-"""RequestAuthentication and PeerAuthentication, field by field; v1 and v1beta1 are the same."""
+"""The fields of RequestAuthentication and PeerAuthentication. v1 and v1beta1 are the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eastgate.reading.strict_json import Json
 
 
-# Demands of Istio's webhook and API definitions on authentications, beyond the types of their fields.
+# Checks of Istio's webhook and API definitions beyond the types of fields
 
 
 _HEADER: Final = regex(r"[-_A-Za-z0-9]+")
@@ -33,7 +33,7 @@ _LAST_PORT: Final = 65535
 
 
 def ports_of_workloads(spec: Node, to: Checking) -> None:
-    """Reject modes of ports where no labels select workloads, and an empty mapping of them."""
+    """Reject modes of ports if no labels select workloads, and an empty mapping of ports."""
     ports = spec.get("portLevelMtls")
     if ports is None:
         return
@@ -71,7 +71,7 @@ def whose_tokens(rule: Node, to: Checking) -> None:
 
 
 def one_source_of_keys(rule: Node, to: Checking) -> None:
-    """Reject keys that are given twice."""
+    """Reject keys that are given in two ways."""
     given = [name for name in ("jwks", "jwksUri", "jwks_uri") if name in rule]
     if len(given) > 1:
         message = f"`{given[0]}` and `{given[1]}` cannot stand together"
@@ -96,7 +96,7 @@ def key_set(node: Node, to: Checking) -> None:
 
 
 def keys_in(text: str) -> list[dict[str, Json]] | None:
-    """Return the keys in the text of a key set, or of a single key; None where a reader could see others in it."""
+    """Return the keys in the text of a key set, or of a single key; None if other parsers could read other keys."""
     from eastgate.reading.strict_json import read_object
 
     try:
@@ -113,7 +113,7 @@ def keys_in(text: str) -> list[dict[str, Json]] | None:
 
 
 def private_keys(rule: Node, to: Checking) -> None:
-    """Warn of private keys. The keys themselves are not shown."""
+    """Warn about private keys. The message does not show the keys."""
     jwks = rule.get("jwks")
     if jwks is not None and any(_PRIVATE & key.keys() for key in keys_in(jwks.text) or ()):
         message = "the key set contains private keys; only public keys are used"
@@ -137,7 +137,7 @@ def duration(node: Node, to: Checking) -> None:
 
 
 def presence(rule: Node, to: Checking) -> None:
-    """Warn where a token is said to be required, which Istio does not enforce."""
+    """Warn about `presence: REQUIRED`, which Istio does not enforce."""
     node = rule.get("presence")
     if node is not None and node.value == "REQUIRED":
         help_ = "allow only `requestPrincipals: ['*']` in an AuthorizationPolicy"

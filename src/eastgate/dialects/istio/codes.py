@@ -1,8 +1,8 @@
-"""Codes of the errors in Istio's policies, and in the MeshConfig that they depend on."""
+"""Codes of errors in Istio's policies, and in the MeshConfig that they depend on."""
 
 from eastgate.basics.diagnostics import Code, Severity
 
-# Codes of the errors in RequestAuthentications and PeerAuthentications.
+# Codes of errors in RequestAuthentications and PeerAuthentications
 
 
 MTLS_MODE = Code("EG2131", "invalid mode of mTLS", "The mode is UNSET, DISABLE, PERMISSIVE or STRICT.")

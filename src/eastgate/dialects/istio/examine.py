@@ -18,7 +18,7 @@ from eastgate.settings import DataPlane, Settings
 def examine(
     policies: Collection[IstioPolicy], settings: Settings, world: World
 ) -> Iterator[tuple[IstioPolicy | None, Diagnostic]]:
-    """Yield what is wrong with the MeshConfig that policies depend on."""
+    """Yield the errors in the MeshConfig that policies depend on."""
     sources = mesh_sources(settings, world) if policies else []
     if not sources:
         return
@@ -37,7 +37,7 @@ def examine(
         message = f"the MeshConfig names the root namespace {root}, and policies were read with {ours}"
         yield None, Diagnostic(codes.OTHER_MESH, message, source.span, f"set rootNamespace: {root}")
     domain = mesh_settings(settings, world).trust_domain
-    if domain != settings.trust_domain:  # accounts would have identities that no policy means
+    if domain != settings.trust_domain:  # accounts would have identities that no policy names
         message = f"the MeshConfig names the trust domain {domain}, and callers are of {settings.trust_domain}"
         yield None, Diagnostic(codes.OTHER_MESH, message, source.span, f"set trustDomain: {domain}")
 
@@ -58,7 +58,7 @@ def notices(
     bare = {policy: keys for policy in policies if (keys := _unserved(policy, settings, world, workloads))}
     if not bare:
         return
-    from eastgate.dialects.linting import locating  # most folders have no such policy
+    from eastgate.dialects.linting import locating  # imported here because most folders have no such policy
     from eastgate.dialects.linting.context import enumerated
 
     first = min(bare, key=lambda policy: str(policy.ref))
@@ -76,7 +76,7 @@ def notices(
 def _unserved(
     policy: IstioPolicy, settings: Settings, world: World, workloads: Collection[str] | None
 ) -> frozenset[str]:
-    """Return the workloads that a policy selects and no proxy serves. One for the whole mesh is for those that have."""
+    """Return the workloads that a policy selects and no proxy serves. Policies for the whole mesh are left out."""
     if policy.audit or policy.refs or (policy.in_root and not policy.selector.match_labels):
         return frozenset()
     data_plane = settings.section(IstioSettings).istio_data_plane

@@ -1,8 +1,8 @@
-"""Codes of findings about Istio's policies: valid, and probably not what the author meant."""
+"""Codes of findings about Istio's policies: valid policies that are probably not what the author meant."""
 
 from eastgate.basics.diagnostics import Code, Severity
 
-# Codes of findings about what Istio's proxies make of policies: valid, and enforced otherwise than they say.
+# Codes of findings about the proxies: valid policies that proxies enforce differently from their text
 
 
 NOTHING_AT_ZTUNNEL = Code(

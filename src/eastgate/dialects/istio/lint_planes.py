@@ -1,4 +1,4 @@
-"""Lint: what Istio's proxies make of policies, where that is not what they say."""
+"""Checks of policies that Istio's proxies enforce differently from their text."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _selected(policy: IstioPolicy, context: Context) -> list[Workload]:
 
 
 def check_rules_at_ztunnel(context: Context) -> Iterator[Finding]:
-    """Report the rules that ztunnel enforces otherwise than they are written, and actions that it does not have."""
+    """Report the rules that ztunnel enforces differently from their text, and actions that it does not have."""
     planes = _planes(context)
     for policy in _enforced(context):
         selected = _selected(policy, context)
@@ -65,7 +65,7 @@ def check_rules_at_ztunnel(context: Context) -> Iterator[Finding]:
 
 
 def _has_gateway(policy: IstioPolicy, context: Context) -> bool:
-    """Return whether a policy without a selector may be meant for the proxies of a Gateway."""
+    """Return whether a policy without a selector may be intended for the proxies of a Gateway."""
     gateways = context.world.gateways.values()
     return any(
         gateway.gateway_class != WAYPOINT_CLASS and (policy.in_root or gateway.namespace == policy.namespace)
@@ -103,7 +103,7 @@ _USE_WAYPOINT = "bind the Services to a waypoint, and target them with targetRef
 
 
 def check_proxies(context: Context) -> Iterator[Finding]:
-    """Report policies on workloads that no proxy serves, and selectors that meet only waypoints."""
+    """Report policies on workloads without a proxy, and selectors that match only waypoints."""
     planes = _planes(context)
     for policy in _enforced(context):
         selected = _selected(policy, context)
@@ -118,7 +118,7 @@ def check_proxies(context: Context) -> Iterator[Finding]:
 
 
 def check_unknown_proxies(context: Context) -> Iterator[Finding]:
-    """Report, once for all, policies on pods of declared namespaces of which nothing says whether they have a proxy."""
+    """Report, in one finding, policies on pods of declared namespaces if it is unknown whether these have a proxy."""
     planes = _planes(context)
     doubtful = {
         policy: [pod.key for pod in _selected(policy, context) if pod.namespace in context.world.namespaces]
@@ -166,7 +166,7 @@ _INCLUDED: Final = "traffic.sidecar.istio.io/includeInboundPorts"
 
 
 def check_ports_without_proxy(context: Context) -> Iterator[Finding]:
-    """Report policies on pods with ports whose connections do not go through the sidecar."""
+    """Report policies on pods with ports that bypass the sidecar."""
     planes = _planes(context)
     for policy in _enforced(context):
         pods = [pod for pod in _selected(policy, context) if planes[pod.key] is ServingPlane.SIDECAR]
@@ -225,7 +225,7 @@ def _has_waypoint(policy: IstioPolicy, pod: Workload, service: str, context: Con
 
 
 def check_modes(context: Context) -> Iterator[Finding]:
-    """Report selectors that Istio ignores, modes of ports that ztunnel does not have, and modes that it may choose."""
+    """Report selectors that Istio ignores, modes of ports that ztunnel lacks, and modes among which it may choose."""
     planes, root = _planes(context), context.settings.section(IstioSettings).root_namespace
     peers = [policy for policy in _enforced(context) if isinstance(policy, PeerAuthentication)]
     for policy in peers:
@@ -268,7 +268,7 @@ def _port_findings(key: str, attached: Sequence[PeerAuthentication], root: str) 
 
 
 def _is_closed(denials: Sequence[ZtunnelDenial], port: int) -> bool:
-    """Return whether one of the denials is about plaintext on a port."""
+    """Return whether one of the denials refuses plaintext on a port."""
     return any(_covers(denial.when, port) for denial in denials)
 
 

@@ -1,4 +1,4 @@
-"""Lint: rules that look at HTTP, on ports that do not speak it."""
+"""Checks of rules that read HTTP on ports without HTTP."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _NEVER_SNIFFED: Final = frozenset({25, 53, 3306, 27017})  # SMTP, DNS, MySQL, Mo
 
 
 def protocols_of(workload: Workload, world: World) -> Mapping[int, str | None]:
-    """Return the protocol of each TCP port of a workload, as Istio takes it from its Services; None where it looks.
+    """Return the protocol of each TCP port of a workload, as Istio reads it from Services; None if Istio detects it.
 
-    A port that no Service names goes by the name that the container gives it.
+    A port that no Service names has the protocol of its name in the container.
     """
     found: dict[int, set[str | None]] = {}
     for key in world.services_of(workload.key):
@@ -59,7 +59,7 @@ def _named(name: str) -> str | None:
 
 
 class _Served:
-    """The workloads that policies select and sidecars serve, and what their ports speak."""
+    """The workloads that policies select and sidecars serve, and the protocols of their ports."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -80,7 +80,7 @@ class _Served:
         return [key for key in keys if self.has_sidecar(key)]
 
     def lowered(self, policy: IstioAuthorizationPolicy, surface: Surface) -> tuple[Rule, ...]:
-        """Return the rules of a policy where there is HTTP, or where there are only bytes."""
+        """Return the rules of a policy on a surface: HTTP, or only bytes."""
         return lower_policy(policy, View(surface, self.mesh))
 
     def policies(self, action: Action) -> list[IstioAuthorizationPolicy]:
@@ -93,7 +93,7 @@ class _Served:
 
 
 def check_denied_tcp(context: Context) -> Iterator[Finding]:
-    """Report DENY rules that deny more where there is no HTTP, and name no port."""
+    """Report DENY rules that deny more on ports without HTTP, and name no port."""
     served = _Served(context)
     for policy in served.policies(Action.DENY):
         workloads = [key for key in served.workloads(policy) if _may_be_bytes(served.protocols(key))]
@@ -105,7 +105,7 @@ def check_denied_tcp(context: Context) -> Iterator[Finding]:
 
 
 def _may_be_bytes(protocols: Mapping[int, str | None]) -> bool:
-    """Return whether a workload has ports that may speak something else than HTTP."""
+    """Return whether a workload has ports that may have another protocol than HTTP."""
     return not protocols or any(protocol not in _HTTP for protocol in protocols.values())
 
 
@@ -120,7 +120,7 @@ def _closes_tcp(policy: IstioAuthorizationPolicy, left: Rule, workloads: list[st
 
 
 def check_allowed_tcp(context: Context) -> Iterator[Finding]:
-    """Report ALLOW rules on HTTP that leave TCP ports closed, or that are about TCP ports alone."""
+    """Report ALLOW rules on HTTP that leave TCP ports closed, or that apply only to TCP ports."""
     served = _Served(context)
     policies = served.policies(Action.ALLOW)
     selecting: dict[str, list[IstioAuthorizationPolicy]] = {}
@@ -156,14 +156,14 @@ def _on_tcp(
 
 
 def _http_span(rule: IstioRule) -> Span | None:
-    """Return the first list of a rule that is about HTTP."""
+    """Return the first list of a rule that needs HTTP."""
     entries = (*(rule.operations or ()), *(rule.sources or ()))
     lists = (entry[name].span for entry in entries for name in ("methods", "paths", "hosts") if name in entry)
     return next(lists, rule.span)
 
 
 def _meant(rule: IstioRule, protocols: Mapping[int, str | None]) -> dict[int, str | None]:
-    """Return the ports of a workload that a rule is about."""
+    """Return the ports of a workload that a rule applies to."""
     lists = [entry["ports"].values if "ports" in entry else () for entry in rule.operations or ()]
     if not lists or not all(lists):
         return dict(protocols)

@@ -1,4 +1,4 @@
-"""Lint: rules of AuthorizationPolicies that mean something else to Istio than to most people."""
+"""Checks of rules of AuthorizationPolicies that Istio reads differently from most authors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from eastgate.dialects.istio.written import Fields, IstioRule, WrittenValue, neg
 from eastgate.dialects.linting import Context, Finding, enumerated, locating
 from eastgate.ir.spiffe import SCHEME
 
-# Lint: rules and values of AuthorizationPolicies that are easy to get wrong, as they are written.
+# Rules and values of AuthorizationPolicies that are easy to get wrong
 
 
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
@@ -32,7 +32,7 @@ _OPEN_TO_ALL = regex(
 
 
 def values_of(policy: IstioAuthorizationPolicy) -> Iterator[tuple[str, WrittenValue]]:
-    """Yield every value of the rules of a policy, with the field or key that it stands in."""
+    """Yield every value of the rules of a policy, with its field or key."""
     for rule in policy.rules:
         for entry in (*(rule.sources or ()), *(rule.operations or ())):
             for name, values in entry.items():
@@ -45,7 +45,7 @@ def values_of(policy: IstioAuthorizationPolicy) -> Iterator[tuple[str, WrittenVa
 
 
 def check_two_rules(context: Context) -> Iterator[Finding]:
-    """Report a rule with `from` alone beside a rule with `to` alone, in a policy that allows."""
+    """Report a rule with only `from` beside a rule with only `to`, in a policy that allows."""
     for policy in context.policies:
         if isinstance(policy, IstioAuthorizationPolicy) and policy.action is Action.ALLOW:
             reported = -1
@@ -60,7 +60,7 @@ def check_two_rules(context: Context) -> Iterator[Finding]:
 
 
 def _is_open_to_all(rule: IstioRule) -> bool:
-    """Return whether a rule opens what is usually open: a port, or mostly paths of probes, metrics and public files."""
+    """Return whether a rule opens a port, or paths that are usually open: probes, metrics and public files."""
     return all(
         entry.keys() == {"ports"} or ("paths" in entry and _are_open_to_all(entry["paths"].values))
         for entry in rule.operations or ()
@@ -84,7 +84,7 @@ def _two_rules(
 
 
 def _words(entries: Sequence[Fields]) -> str:
-    """Return sources or operations in the words of the policy."""
+    """Return the text of sources or operations, with the names of the policy's fields."""
     lists = [
         (name if values is written.values else negated(name), values)
         for entry in entries[:2]
@@ -100,7 +100,7 @@ def _words(entries: Sequence[Fields]) -> str:
 
 
 def check_spellings(context: Context) -> Iterator[Finding]:
-    """Report values that no request and no caller has, with the right spelling."""
+    """Report values that no request and no caller has, with the correct spelling."""
     trust_domain = mesh_settings(context.settings, context.world).trust_domain
     for policy in context.policies:
         if isinstance(policy, IstioAuthorizationPolicy):
@@ -113,7 +113,7 @@ def check_spellings(context: Context) -> Iterator[Finding]:
 
 
 def is_misspelt(principal: str) -> bool:
-    """Return whether a text looks like a service account and is not written as the principal of one."""
+    """Return whether a text looks like a service account, but is not the principal of one."""
     if principal.startswith((SCHEME, _KUBERNETES_USER)):
         return True
     if "*" in principal or _ACCOUNT.fullmatch(principal):
@@ -121,7 +121,7 @@ def is_misspelt(principal: str) -> bool:
     parts = principal.split("/")
     if "ns" in parts[:2] or "sa" in parts[-2:-1]:
         return True
-    return len(parts) <= 2 and "." not in parts[0]  # a trust domain that is not of Kubernetes has a dot
+    return len(parts) <= 2 and "." not in parts[0]  # other trust domains contain a dot
 
 
 def _principal(policy: IstioAuthorizationPolicy, value: WrittenValue, trust_domain: str) -> Finding:
@@ -175,7 +175,7 @@ def _path_problem(text: str) -> tuple[str, str] | None:
 
 
 def _request_principal_problem(text: str) -> tuple[str, str] | None:
-    issuer, _, subject = text.rpartition("/")  # as Istio does, even where that cuts `https://`
+    issuer, _, subject = text.rpartition("/")  # as Istio does, even if that splits `https://`
     if not issuer.endswith(":/") and ("*" in text or (issuer and subject)):
         return None
     plain = text.rstrip("*")
@@ -220,7 +220,7 @@ def _policies(context: Context) -> Iterator[IstioAuthorizationPolicy]:
 
 
 def _selected(policy: IstioAuthorizationPolicy, context: Context, serving: ServingPlane) -> list[str]:
-    """Return the workloads that a policy selects and such a proxy serves, or may serve."""
+    """Return the workloads that a policy selects and that such a proxy serves, or may serve."""
     data_plane = context.settings.section(IstioSettings).istio_data_plane
     keys = sorted({key for target in policy.targets for key in context.world.select(target)} if not policy.refs else ())
     planes = ((key, plane_of(context.workload(key), context.world, data_plane)) for key in keys)
@@ -232,7 +232,7 @@ def _selected(policy: IstioAuthorizationPolicy, context: Context, serving: Servi
 
 
 def check_values(context: Context) -> Iterator[Finding]:
-    """Report wildcards that are characters, networks with host bits or IPv4 as IPv6, and empty lists."""
+    """Report literal wildcards, networks with host bits, IPv4 networks written as IPv6, and empty lists."""
     for policy in _policies(context):
         for rule in policy.rules:
             yield from _empty_entries(policy, rule)
@@ -244,7 +244,7 @@ def check_values(context: Context) -> Iterator[Finding]:
 
 
 def _crossing_pattern(policy: IstioAuthorizationPolicy, value: WrittenValue, context: Context) -> Iterator[Finding]:
-    """Report a pattern of namespaces that matches all of them at a sidecar: its star reaches into `/sa/`."""
+    """Report a pattern of namespaces that matches all of them at a sidecar, because its `*` matches up to `/sa/`."""
     ends_so = value.text.startswith("*") and len(value.text) > 1 and "/sa".endswith(value.text[1:])
     if ends_so and _selected(policy, context, ServingPlane.SIDECAR):
         message = f"`{value.text}` matches every namespace: it is looked for in the whole identity, which has `/sa/`"
@@ -253,7 +253,7 @@ def _crossing_pattern(policy: IstioAuthorizationPolicy, value: WrittenValue, con
 
 
 def _empty_selector(policy: IstioAuthorizationPolicy, context: Context) -> Iterator[Finding]:
-    """Report `selector: {}` where ztunnel decides: it selects no workload there."""
+    """Report `selector: {}` at ztunnel, where it selects no workload."""
     if not policy.has_selector or policy.selector.match_labels:
         return
     behind = _selected(policy, context, ServingPlane.ZTUNNEL)
@@ -300,7 +300,7 @@ def _has_literal_wildcard(text: str) -> bool:
 
 
 def check_default(context: Context) -> Iterator[Finding]:
-    """Report an ALLOW policy for all workloads that is the only one which closes some of them."""
+    """Report an ALLOW policy for all workloads that is the only one to close some of them."""
     allowing = [policy for policy in _policies(context) if policy.action is Action.ALLOW and not policy.refs]
     workloads = {policy.ref: set(context.workloads_of.get(policy.ref, ())) for policy in allowing}
     for policy in allowing:

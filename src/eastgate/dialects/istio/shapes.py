@@ -1,4 +1,4 @@
-"""AuthorizationPolicy, field by field; v1 and v1beta1 are the same. Istio's webhook says what is valid."""
+"""The fields of AuthorizationPolicy. v1 and v1beta1 are the same. Istio's webhook defines validity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Choice, Field, ListOf, MapOf, Record, Text
 from eastgate.settings import Settings
 
-# Shapes that several of Istio's policies have: how they choose what they apply to, and the whole resource.
+# Common shapes of Istio's policies: the choice of workloads, and the whole resource
 
 
 _MOST_TARGETS = 16
@@ -65,7 +65,7 @@ TARGETS: dict[str, Field[Settings]] = {
 
 
 def istio_resource(kind: str, spec: Record[Settings], about: str) -> Record[Settings]:
-    """Return the shape of a policy. One without `spec` is one with an empty spec."""
+    """Return the shape of a policy. A missing `spec` is an empty one."""
     shape = resource(kind, spec, about=about)
     return replace(shape, fields={**shape.fields, "spec": Field(spec)}, rules=(_annotations,))
 
@@ -88,7 +88,7 @@ def _lists(
     field: str,
     whole: Callable[[Node, Checking], None] | None = None,
 ) -> dict[str, Field[Settings]]:
-    """Return a list of a rule, and the list of what must not match."""
+    """Return a list of a rule, and the list of values that must not match."""
     shape: ListOf[Settings] = ListOf(Text(what, rule), f"a list: {what} in each entry", whole)
     return {
         field: Field(shape, about=f"{about} Any of them must match."),

@@ -1,6 +1,6 @@
-"""Demands of Istio's webhook on a policy beyond the types of its fields. Each function checks one demand.
+"""Checks of Istio's webhook beyond the types of fields. Each function is one check.
 
-They are hung on the shapes in `shapes.py`, and are called only where the fields that they read have the right type.
+The shapes in `shapes.py` call a check only if the fields that it reads have the right type.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_true(text: str) -> bool:
 
 
 def action_of(spec: Node) -> str:
-    """Return the action; ALLOW where none is written."""
+    """Return the action of a policy; the default is ALLOW."""
     action = spec.get("action")
     return action.value if action is not None and isinstance(action.value, str) else "ALLOW"
 
@@ -60,7 +60,7 @@ def one_way_to_choose(spec: Node, to: Checking) -> None:
 
 
 def target_kind(ref: Node, to: Checking) -> None:
-    """Check that a target is of a kind that Istio attaches policies to, of the policy's own namespace."""
+    """Require a kind of target that Istio supports, in the policy's own namespace."""
     kind, group = ref["kind"], ref.get("group")
     if kind.text not in _TARGETS:
         near = did_you_mean(kind.text, _TARGETS)
@@ -142,7 +142,7 @@ def rules_where_needed(spec: Node, to: Checking) -> None:
 
 
 def provider_with_custom(spec: Node, to: Checking) -> None:
-    """Require a provider for CUSTOM, and for nothing else."""
+    """Require a provider for CUSTOM, and reject it for other actions."""
     custom, provider = action_of(spec) == "CUSTOM", spec.get("provider")
     name = provider.get("name") if provider is not None else None
     if provider is not None and not custom:
@@ -152,7 +152,7 @@ def provider_with_custom(spec: Node, to: Checking) -> None:
             spec.key_span("provider"),
             help="write action: CUSTOM, or remove `provider`",
         )
-    elif custom and (name is None or name.value == ""):  # of another type it has been reported
+    elif custom and (name is None or name.value == ""):  # a name of another type is already reported
         at: Node | Span = name or (spec["action"] if provider is None else spec.key_span("provider"))
         to.report(
             codes.PROVIDER,
@@ -204,7 +204,7 @@ def _has_any(record: Node, fields: Iterable[str]) -> bool:
 
 
 def source_has_fields(source: Node, to: Checking) -> None:
-    """Reject a source with nothing in it, and service accounts beside what they imply."""
+    """Reject a source without values, and service accounts beside principals or namespaces."""
     if not _has_any(source, SOURCE_FIELDS):
         to.report(
             codes.EMPTY_SOURCE,
@@ -223,7 +223,7 @@ def source_has_fields(source: Node, to: Checking) -> None:
 
 
 def operation_has_fields(operation: Node, to: Checking) -> None:
-    """Reject an operation with nothing in it."""
+    """Reject an operation without values."""
     if not _has_any(operation, OPERATION_FIELDS):
         to.report(
             codes.EMPTY_OPERATION,
@@ -234,7 +234,7 @@ def operation_has_fields(operation: Node, to: Checking) -> None:
 
 
 def at_most(most: int, what: str) -> Callable[[Node, Checking], None]:
-    """Reject a list that is longer than an API server takes."""
+    """Return a check that rejects a list with more entries than an API server accepts."""
 
     def check(entries: Node, to: Checking) -> None:
         listed = list(entries)

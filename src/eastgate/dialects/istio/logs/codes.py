@@ -1,4 +1,4 @@
-"""The diagnostics of lines of Istio's logs."""
+"""Codes of diagnostics about lines of Istio's logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads ztunnel's log: what became of a connection, as text or JSON."""
+"""Parser of ztunnel's log of connections, as text or JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WITHOUT_LAYERS: Final = (
 
 
 def read_ztunnel(line: str) -> LoggedDecision | None:
-    """Return the decision of a line; None where it is none of ztunnel's access log. Raises LogLineError."""
+    """Return the decision of a line, or None if it is not from ztunnel's access log. Raises LogLineError."""
     fields = _json_fields(line) or _text_fields(line)
     if fields is None:
         return None
@@ -99,7 +99,7 @@ def _cause(fields: Mapping[str, str]) -> LoggedCause:
 
 
 def _explicit(name: str) -> LoggedCause:
-    """Return the cause of a denial by a policy. A PeerAuthentication has a name that no policy can have."""
+    """Return the cause of a denial by a policy. The name of a PeerAuthentication is not valid for other policies."""
     namespace, _, policy = name.partition("/")
     if policy == _STRICT:
         return LoggedCause(False, "plaintext, where a PeerAuthentication requires mTLS", kinds=frozenset({PEER}))
