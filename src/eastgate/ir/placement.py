@@ -97,7 +97,7 @@ class ProxyReading:
     def __str__(self) -> str:
         names = ", ".join(map(str, self.policies))
         if self.by is None:
-            so = f"so that nobody enforces {names}"
+            so = f"so that no proxy enforces {names}"
         else:
             so = f"so that {self.by} {'enforces' if self.certain else 'may not enforce'} {names}"
         return f"{self.setting}: {self.choice} ({self.why}, {so})"

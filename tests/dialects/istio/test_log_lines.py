@@ -34,13 +34,13 @@ def read(line: str) -> LoggedDecision:
             "istio-ext-authz-opa-ns[foo]-policy[ask]-rule[1]-deny-due-to-bad-CUSTOM-action",
             "AuthorizationPolicy/foo/ask",
             1,
-            "AuthorizationPolicy/foo/ask rule 1: its provider `opa` cannot be asked",
+            "AuthorizationPolicy/foo/ask rule 1: its provider `opa` is not valid",
         ),
         (
             "istio-ext-authz-ns[foo]-policy[ask]-rule[0]-deny-due-to-bad-CUSTOM-action",
             "AuthorizationPolicy/foo/ask",
             0,
-            "AuthorizationPolicy/foo/ask rule 0: its provider cannot be asked",
+            "AuthorizationPolicy/foo/ask rule 0: its provider is not valid",
         ),
     ],
 )
@@ -234,7 +234,7 @@ def test_the_lines_of_a_real_envoy_are_read() -> None:
     requests = [
         f"DELETE deny: {none}",
         "PUT deny: AuthorizationPolicy/foo/deny-put rule 1",
-        "GET allow: policies let it pass",
+        "GET allow: policies allowed it",
         f"POST deny: {none}",
         "GET deny: the token was refused: "
         "Jwt is not in the form of Header.Payload.Signature with two dots and 3 sections",

@@ -116,7 +116,7 @@ def _no_tokens(
     policy: IstioAuthorizationPolicy, rule: IstioRule, name: str, values: Values, keys: list[str]
 ) -> Finding:
     effect = {Action.ALLOW: "allow", Action.DENY: "deny"}.get(policy.action, "match")
-    how = f"can {effect} nothing" if values.values else "matches as if there were no token"
+    how = f"can {effect} nothing" if values.values else "matches every request, as if it had no token"
     message = f"rule {rule.index} of {policy.ref} {how}: no RequestAuthentication applies to {enumerated(keys)}"
     help_ = f"add a RequestAuthentication for {'it' if len(keys) == 1 else 'them'}, so that `{name}` is known"
     return Finding(codes.NO_TOKENS, message, _first(values).span, help_, (str(policy.ref), *keys[:3]))
@@ -161,8 +161,8 @@ def _overridden(selecting: Mapping[str, Sequence[PeerAuthentication]], context: 
                     keys.setdefault((first, other), []).append(key)
     for (first, other), on in keys.items():
         order = "comes first by name" if first.created == other.created else "is older"
-        message = f"{other.ref} does not count on {enumerated(on)}: {first.ref} {order}"
-        help_ = "keep one of them, or have each select other workloads"
+        message = f"{other.ref} has no effect on {enumerated(on)}: {first.ref} {order}"
+        help_ = "keep one of them, or select different workloads with each"
         yield Finding(codes.OVERRIDDEN, message, other.mode_span, help_, (str(other.ref), str(first.ref), *on[:3]))
 
 

@@ -17,7 +17,7 @@ from eastgate.dialects.istio.model import (
     RequestAuthentication,
 )
 from eastgate.dialects.istio.peer_modes import ZtunnelDenial, peer_modes, ztunnel_denials, ztunnel_ties
-from eastgate.dialects.istio.planes import LET_THEM_HAVE_ONE, ServingPlane, plane_of, refusal_of
+from eastgate.dialects.istio.planes import ALLOW_PROXY_HELP, ServingPlane, plane_of, refusal_of
 from eastgate.dialects.istio.settings import IstioSettings
 from eastgate.dialects.istio.targets import WAYPOINT_CLASS
 from eastgate.dialects.istio.waypoints import Binding, bindings_of, is_bound, is_waypoint_pod
@@ -59,7 +59,7 @@ def check_rules_at_ztunnel(context: Context) -> Iterator[Finding]:
         elif not isinstance(policy, RequestAuthentication) or not served:
             continue
         elif policy.selector.match_labels or (len(served) == len(selected) and not _has_gateway(policy, context)):
-            message = f"{policy.ref} does nothing on {enumerated(served)}: ztunnel validates no tokens"
+            message = f"{policy.ref} has no effect on {enumerated(served)}: ztunnel validates no tokens"
             span = locating.at(policy.span, "spec", "selector")
             yield Finding(codes.TOKENS_AT_ZTUNNEL, message, span, _USE_WAYPOINT, (str(policy.ref), *served))
 
@@ -87,12 +87,12 @@ def _rule_findings(policy: IstioAuthorizationPolicy, served: Sequence[str]) -> I
             continue
         fields = ", ".join(lowered.dropped)
         if lowered.when != NEVER:
-            code, effect = codes.WIDER_AT_ZTUNNEL, f"{'denies' if denies else 'allows'} more than it says"
+            code, effect = codes.WIDER_AT_ZTUNNEL, f"{'denies' if denies else 'allows'} more than its text says"
         elif denies:
             code, effect = codes.NOTHING_AT_ZTUNNEL, "denies nothing"
         else:
             code, effect = codes.LEFT_OUT_AT_ZTUNNEL, "allows nothing"
-        message = f"rule {rule.index} of {policy.ref} {effect} on {points}: ztunnel does not look at {fields}"
+        message = f"rule {rule.index} of {policy.ref} {effect} on {points}: ztunnel does not read {fields}"
         yield Finding(code, message, rule.span, _USE_WAYPOINT, subjects)
 
 
@@ -156,7 +156,7 @@ def _bare(policy: IstioPolicy, pods: Sequence[Workload], world: World) -> Iterat
         help_ = "label the namespace istio-injection: enabled, or istio.io/dataplane-mode: ambient"
         if refusal is not None:
             why = refusal_of(alike[0], world, "its" if single else "their") or why
-            help_ = LET_THEM_HAVE_ONE
+            help_ = ALLOW_PROXY_HELP
         message = f"nothing enforces {policy.ref} on {enumerated(keys)}: {why}"
         yield Finding(codes.NO_PROXY, message, span, help_, (str(policy.ref), *keys), cause=refusal or "labels")
 
@@ -190,7 +190,7 @@ _UNBOUND = (
     "label the Service istio.io/use-waypoint: <the name of a waypoint that takes it>",
 )
 _UNADDRESSED = (
-    "it is headless, so that its pods are called",
+    "it is headless, so clients call its pods",
     "target the Gateway of a waypoint for workloads (istio.io/waypoint-for: all)",
 )
 
@@ -206,7 +206,7 @@ def check_targets(context: Context) -> Iterator[Finding]:
             pods = [context.world.workloads[pod] for pod in context.world.pods_of(key)]
             if pods and not any(_has_waypoint(policy, pod, key, context, trust_domain) for pod in pods):
                 why, help_ = _UNADDRESSED if context.world.services[key].is_headless else _UNBOUND
-                message = f"nobody enforces {policy.ref} on Service {key}: {why}"
+                message = f"no waypoint enforces {policy.ref} on Service {key}: {why}"
                 span = locating.at(policy.span, "spec", "targetRefs", index, "name")
                 yield Finding(codes.NOT_BOUND, message, span, help_, (str(policy.ref), f"Service/{key}"))
 
@@ -230,7 +230,7 @@ def check_modes(context: Context) -> Iterator[Finding]:
     peers = [policy for policy in _enforced(context) if isinstance(policy, PeerAuthentication)]
     for policy in peers:
         if policy.in_root and policy.selects_labels:
-            message = f"{policy.ref} does nothing: a selector in the root namespace is ignored"
+            message = f"{policy.ref} has no effect: Istio ignores a selector in the root namespace"
             span = locating.at(policy.span, "spec", "selector")
             help_ = "put it into the namespace of the workloads, or remove the selector"
             yield Finding(codes.MODE_NOT_ENFORCED, message, span, help_, (str(policy.ref),))
@@ -251,8 +251,8 @@ def check_modes(context: Context) -> Iterator[Finding]:
 def _tie_finding(tie: Sequence[PeerAuthentication], keys: Sequence[str]) -> Finding:
     refs = [str(policy.ref) for policy in tie]
     names, where = enumerated(refs), enumerated(keys)
-    message = f"{names} differ and are of one age: ztunnel may obey any of them on {where}"
-    help_ = "keep one of them, or have each select other workloads"
+    message = f"{names} differ and have one age: ztunnel may use any of them on {where}"
+    help_ = "keep one of them, or select different workloads with each"
     return Finding(codes.MODES_OF_ONE_AGE, message, tie[0].mode_span, help_, (*refs, *keys))
 
 
@@ -262,7 +262,7 @@ def _port_findings(key: str, attached: Sequence[PeerAuthentication], root: str) 
         strict = mode.mode is MtlsMode.STRICT
         if mode.policy is not None and strict is not _is_closed(denials, port):
             does = "takes plaintext" if strict else "refuses plaintext"
-            message = f"port {port} of {key} {does} all the same: ztunnel does not have mode {mode.mode} of it"
+            message = f"port {port} of {key} {does} all the same: ztunnel does not support mode {mode.mode} for it"
             help_ = "write the mode of the workload, too" if strict else "write PERMISSIVE"
             yield Finding(codes.MODE_NOT_ENFORCED, message, mode.span, help_, (str(mode.policy.ref), key))
 

@@ -111,7 +111,7 @@ def _may_be_bytes(protocols: Mapping[int, str | None]) -> bool:
 
 def _closes_tcp(policy: IstioAuthorizationPolicy, left: Rule, workloads: list[str]) -> Finding:
     denied = "every connection" if left.when == ALWAYS else "connections to all ports"
-    message = f"rule {left.origin.index} of {policy.ref} denies {denied} of {enumerated(workloads)} without HTTP, too"
+    message = f"rule {left.origin.index} of {policy.ref} denies {denied} of {enumerated(workloads)} also without HTTP"
     help_ = "add the ports that speak HTTP to the operation: ports: [..]"
     return Finding(codes.CLOSES_TCP, message, left.origin.span, help_, (str(policy.ref), *workloads[:3]))
 
@@ -151,7 +151,7 @@ def _on_tcp(
     if places:
         keys = [key for key, ports in sorted(closed.items()) if ports]
         message = f"rule {rule.index} of {policy.ref} allows nothing on {enumerated(places)}, which does not speak HTTP"
-        help_ = "add a rule without methods, paths, hosts and tokens for it; or name the Service's port http-.."
+        help_ = "add a rule for it without methods, paths, hosts and tokens, or name the Service's port http-.."
         yield Finding(codes.HTTP_ON_TCP, message, _http_span(rule), help_, (str(policy.ref), *keys[:3]))
 
 

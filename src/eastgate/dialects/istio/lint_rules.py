@@ -180,7 +180,7 @@ def _request_principal_problem(text: str) -> tuple[str, str] | None:
         return None
     plain = text.rstrip("*")
     help_ = "write the whole issuer and /*" if plain.endswith("://") else f"write {plain}/*"
-    return "a principal of a token is an issuer, a slash and a subject", help_
+    return "a request principal is an issuer, a slash and a subject", help_
 
 
 def _host_problem(text: str) -> tuple[str, str] | None:
@@ -193,7 +193,7 @@ def _host_problem(text: str) -> tuple[str, str] | None:
 def _namespace_problem(text: str) -> tuple[str, str] | None:
     if "/" not in text or "*" in text:
         return None
-    return "the name of a namespace has no /", f"write serviceAccounts: [{text}], or the namespace alone"
+    return "the name of a namespace contains no /", f"write serviceAccounts: [{text}], or the namespace alone"
 
 
 _PROBLEMS: Final = {
@@ -247,7 +247,9 @@ def _crossing_pattern(policy: IstioAuthorizationPolicy, value: WrittenValue, con
     """Report a pattern of namespaces that matches all of them at a sidecar, because its `*` matches up to `/sa/`."""
     ends_so = value.text.startswith("*") and len(value.text) > 1 and "/sa".endswith(value.text[1:])
     if ends_so and _selected(policy, context, ServingPlane.SIDECAR):
-        message = f"`{value.text}` matches every namespace: it is looked for in the whole identity, which has `/sa/`"
+        message = (
+            f"`{value.text}` matches every namespace: Istio searches it in the whole identity, which contains `/sa/`"
+        )
         help_ = "write the names of the namespaces, or another pattern"
         yield Finding(codes.CROSSING_PATTERN, message, value.span, help_, (str(policy.ref),))
 
@@ -258,7 +260,9 @@ def _empty_selector(policy: IstioAuthorizationPolicy, context: Context) -> Itera
         return
     behind = _selected(policy, context, ServingPlane.ZTUNNEL)
     if behind:
-        message = f"{policy.ref} is not enforced on {enumerated(behind)}: to ztunnel an empty selector selects nothing"
+        message = (
+            f"{policy.ref} is not enforced on {enumerated(behind)}: for ztunnel, an empty selector selects nothing"
+        )
         span = locating.at(policy.span, "spec", "selector")
         yield Finding(codes.EMPTY_SELECTOR, message, span, "leave `selector` out", (str(policy.ref), *behind[:3]))
 
@@ -275,7 +279,7 @@ def _empty_entries(policy: IstioAuthorizationPolicy, rule: IstioRule) -> Iterato
 def _value(policy: IstioAuthorizationPolicy, name: str, value: WrittenValue) -> Iterator[Finding]:
     if name in _WITH_WILDCARDS or name.startswith(_KEYS_WITH_WILDCARDS):
         if _has_literal_wildcard(value.text) and not (name == "paths" and is_template(value.text)):
-            message = f"a `*` of `{value.text}` is a character and no wildcard: it matches nothing that exists"
+            message = f"a `*` of `{value.text}` is a character and not a wildcard: it matches nothing that exists"
             help_ = "write one `*`, at the beginning or at the end"
             if name == "paths":
                 help_ += "; or a template, in which {*} is one segment"
@@ -310,7 +314,7 @@ def check_default(context: Context) -> Iterator[Finding]:
         alone = sorted(workloads[policy.ref] - set[str]().union(*others))
         if alone and policy.rules and not any(map(_matches_everything, policy.rules)):
             message = f"{policy.ref} alone makes {enumerated(alone)} deny what it does not allow"
-            help_ = "select the workloads that are meant, or suppress this"
+            help_ = "select the intended workloads, or suppress this"
             span = locating.name_of(policy.span)
             yield Finding(codes.DENY_BY_DEFAULT, message, span, help_, (str(policy.ref), *alone[:3]))
 
@@ -328,11 +332,11 @@ def check_providers(context: Context) -> Iterator[Finding]:
             continue
         provider, span, subjects = mesh.provider(policy.provider.text), policy.provider.span, (str(policy.ref),)
         if provider is None and is_known:
-            message = f"the mesh has no valid provider `{policy.provider.text}`: what {policy.ref} matches is denied"
+            message = f"no valid provider `{policy.provider.text}`: requests that {policy.ref} matches are denied"
             known = ", ".join(each.name for each in mesh.providers)
             help_ = f"write one of {known}" if known else "declare it in extensionProviders of the MeshConfig"
             yield Finding(codes.NO_PROVIDER, message, span, help_, subjects)
         elif provider is not None and provider.fail_open:
-            message = f"requests pass {policy.ref} where {provider.authorizer} cannot be asked"
+            message = f"requests pass {policy.ref} if {provider.authorizer} cannot be reached"
             help_ = f"remove failOpen of the provider {provider.name}"
             yield Finding(codes.FAILS_OPEN, message, span, help_, subjects)

@@ -311,7 +311,7 @@ def _parsed(text: str) -> tuple[Mapping[str, object], str | None]:
     if roots.reporter.diagnostics:
         return {}, f"it is not YAML that Istio reads: {roots.reporter.diagnostics[0].message}"
     if len(roots.nodes) > 1:
-        return {}, "it has several documents, and Istio reads the first"
+        return {}, "it has several documents, but Istio reads only the first"
     content = roots.nodes[0].plain() if roots.nodes else {}
     return (content, None) if isinstance(content, dict) else ({}, "it is not a mapping")
 

@@ -83,7 +83,7 @@ class DroppedFields:
 
     def __str__(self) -> str:
         fields = ", ".join(self.fields)
-        return f"ztunnel does not look at {fields} of {self.policy} rule {self.index}, so that the rule {self.effect}"
+        return f"ztunnel does not read {fields} of {self.policy} rule {self.index}, so that the rule {self.effect}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class UnsupportedAction:
     setting: ClassVar[str] = "istioDataPlane"
 
     def __str__(self) -> str:
-        return f"ztunnel has no action {self.action}, so that {self.policy} does nothing"
+        return f"ztunnel has no action {self.action}, so that {self.policy} has no effect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Tied:
 
     def __str__(self) -> str:
         *others, last = map(str, self.policies)
-        return f"ztunnel may obey any of {', '.join(others)} and {last}, which are of one age, so that each was tried"
+        return f"ztunnel may use any of {', '.join(others)} and {last}, which have one age, so each was tried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ def _is_ztunnel(workload: Workload) -> bool:
     return workload.labels.get("app") == "ztunnel" and workload.labels.get(_MODE) == "none"
 
 
-LET_THEM_HAVE_ONE: Final = "let the pods have a proxy, or do not select them"
+ALLOW_PROXY_HELP: Final = "allow the pods a proxy, or do not select them"
 """The help text if something refuses a proxy."""
 
 

@@ -23,7 +23,7 @@ _selector: Record[Settings] = Record(
     {
         "matchLabels": Field(
             MapOf(Text("a label value"), "a mapping of labels", validation.labels_without_wildcards),
-            about="Labels that a workload must have, with these values. Left out or {}, it is every workload.",
+            about="Labels that a workload must have, with these values. If left out or {}, every workload.",
         )
     },
     misspelt={"labels": "matchLabels"},
@@ -33,7 +33,7 @@ _selector: Record[Settings] = Record(
 SELECTOR: Field[Settings] = Field(
     _selector,
     about="The labels of the workloads that the policy applies to, in its own namespace; in the root namespace, in all "
-    "namespaces. Left out it is all of them.",
+    "namespaces. If left out, all workloads.",
 )
 
 _target: Record[Settings] = Record(
@@ -49,7 +49,9 @@ _target: Record[Settings] = Record(
         "name": Field(
             Text("a name"), required=True, help="write name: <the name of the target>", about="The name of the target."
         ),
-        "namespace": Field(Text("a namespace"), about="It must be left out: a policy is beside its target."),
+        "namespace": Field(
+            Text("a namespace"), about="It must be left out: a policy is in the namespace of its target."
+        ),
     },
     rules=(validation.target_kind,),
 )
@@ -124,7 +126,7 @@ _source: Record[Settings] = Record(
         **_lists(
             "an address",
             values.address,
-            "Addresses of the client, as X-Forwarded-For or the PROXY protocol say it, or networks.",
+            "Addresses or networks of the client, from X-Forwarded-For or the PROXY protocol.",
             "remoteIpBlocks",
         ),
     },
@@ -151,9 +153,7 @@ _operation: Record[Settings] = Record(
 _condition: Record[Settings] = Record(
     "a condition",
     {
-        "key": Field(
-            Text("a key"), required=True, help="write key: <an attribute>", about="The attribute that is compared."
-        ),
+        "key": Field(Text("a key"), required=True, help="write key: <an attribute>", about="The attribute to compare."),
         "values": Field(ListOf(Text("a value"), "a list of values"), about="Any of them must match."),
         "notValues": Field(ListOf(Text("a value"), "a list of values"), about="None of them may match."),
     },
@@ -168,7 +168,7 @@ _from: Record[Settings] = Record(
             required=True,
             missing=codes.EMPTY_SOURCE,
             help="write source: {..}, or leave `from` out for any source",
-            about="Who is asking: all lists that are written must match.",
+            about="The caller. All lists in it must match.",
         )
     },
     misspelt=dict.fromkeys(_source.fields, "source"),
@@ -183,7 +183,7 @@ _to: Record[Settings] = Record(
             required=True,
             missing=codes.EMPTY_OPERATION,
             help="write operation: {..}, or leave `to` out for any operation",
-            about="What is asked for: all lists that are written must match.",
+            about="The request. All lists in it must match.",
         )
     },
     misspelt=dict.fromkeys(_operation.fields, "operation"),
@@ -195,13 +195,13 @@ _rule: Record[Settings] = Record(
     {
         "from": Field(
             ListOf(_from, "a list of sources", validation.at_most(_MOST_RULES, "sources"), served=_MOST_RULES),
-            about="Sources, any of which must match. Left out it is any source.",
+            about="ANY of the sources must match. If left out, any source.",
         ),
         "to": Field(
             ListOf(_to, "a list of operations"),
-            about="Operations, any of which must match. Left out it is any operation.",
+            about="ANY of the operations must match. If left out, any operation.",
         ),
-        "when": Field(ListOf(_condition, "a list of conditions"), about="Conditions, all of which must hold."),
+        "when": Field(ListOf(_condition, "a list of conditions"), about="ALL of the conditions must hold."),
     },
 )
 _provider: Record[Settings] = Record(
@@ -217,15 +217,15 @@ AUTHORIZATION_POLICY: Record[Settings] = istio_resource(
             **TARGETS,
             "action": Field(
                 Choice(("ALLOW", "DENY", "AUDIT", "CUSTOM"), codes.ACTION),
-                about="What happens to a request that one of the rules matches. CUSTOM goes first, then DENY, then "
-                "ALLOW; as soon as an ALLOW policy applies to a workload, what none of them allows is denied.",
+                about="The effect on a request that one of the rules matches. The order is CUSTOM, DENY, "
+                "ALLOW. If an ALLOW policy applies to a workload, requests that no ALLOW policy allows are denied.",
             ),
             "rules": Field(
                 ListOf(_rule, "a list of rules", validation.at_most(_MOST_RULES, "rules"), served=_MOST_RULES),
-                about="The policy matches a request if any of its rules does. A rule with nothing in it matches "
+                about="The policy matches a request if any of its rules does. An empty rule matches "
                 "everything; an ALLOW policy without rules allows nothing.",
             ),
-            "provider": Field(_provider, about="Who is asked by a CUSTOM policy."),
+            "provider": Field(_provider, about="The provider that decides for a CUSTOM policy."),
         },
         rules=(
             validation.one_way_to_choose,
@@ -235,5 +235,5 @@ AUTHORIZATION_POLICY: Record[Settings] = istio_resource(
         ),
         misspelt={"rule": "rules"},
     ),
-    about="Who may reach workloads of an Istio mesh.",
+    about="The callers and requests that may reach workloads of an Istio mesh.",
 )

@@ -53,7 +53,7 @@ def one_way_to_choose(spec: Node, to: Checking) -> None:
     if len(chosen) > 1:
         to.report(
             codes.SELECTOR_AND_TARGETS,
-            f"`{chosen[0]}` and `{chosen[1]}` cannot stand together",
+            f"`{chosen[0]}` and `{chosen[1]}` cannot be used together",
             spec.key_span(chosen[1]),
             help=f"keep one of them: `{chosen[0]}`, or `{chosen[1]}`",
         )
@@ -95,7 +95,7 @@ def labels_without_wildcards(labels: Node, to: Checking) -> None:
             text = key if "*" in key else value.text
             to.report(
                 codes.SELECTOR_LABEL,
-                f"{quoted(text)} is compared as it is: a selector has no wildcards",
+                f"{quoted(text)} is compared literally: a selector has no wildcards",
                 labels.key_span(key) if "*" in key else value,
                 help="write the label as the workloads have it, or one policy for each value",
             )
@@ -148,7 +148,7 @@ def provider_with_custom(spec: Node, to: Checking) -> None:
     if provider is not None and not custom:
         to.report(
             codes.PROVIDER_FOREIGN,
-            f"a policy with the action {action_of(spec)} asks no provider",
+            f"a policy with the action {action_of(spec)} has no provider",
             spec.key_span("provider"),
             help="write action: CUSTOM, or remove `provider`",
         )
@@ -191,7 +191,7 @@ def _not_with_custom(name: str, at: Span, to: Checking) -> None:
         codes.NOT_WITH_CUSTOM,
         f"`{name}` is not supported in a CUSTOM policy",
         at,
-        help="remove it, or write an ALLOW or DENY policy for it beside this one",
+        help="remove it, or write a separate ALLOW or DENY policy for it",
     )
 
 
@@ -210,13 +210,13 @@ def source_has_fields(source: Node, to: Checking) -> None:
             codes.EMPTY_SOURCE,
             "a source needs at least one value",
             source,
-            help="write who is meant, or leave `from` out for any source",
+            help="write sources, or leave `from` out for any source",
         )
     elif _has_any(source, ("serviceAccounts",)) and _has_any(source, ("principals", "namespaces")):
         name = next(name for name in ("serviceAccounts", "notServiceAccounts") if name in source)
         to.report(
             codes.ACCOUNTS_WITH_OTHERS,
-            f"`{name}` cannot stand beside principals or namespaces",
+            f"`{name}` cannot be used beside principals or namespaces",
             source.key_span(name),
             help="write one source for each, or only serviceAccounts",
         )
@@ -229,7 +229,7 @@ def operation_has_fields(operation: Node, to: Checking) -> None:
             codes.EMPTY_OPERATION,
             "an operation needs at least one value",
             operation,
-            help="write what is meant, or leave `to` out for any operation",
+            help="write operations, or leave `to` out for any operation",
         )
 
 
@@ -241,7 +241,7 @@ def at_most(most: int, what: str) -> Callable[[Node, Checking], None]:
         if len(listed) > most:
             to.report(
                 codes.TOO_MANY,
-                f"there are {len(listed)} {what}, and an API server takes {most}",
+                f"there are {len(listed)} {what}, but an API server accepts only {most}",
                 listed[most],
                 help="write several policies",
             )

@@ -199,7 +199,7 @@ def condition(node: Node, to: Checking) -> None:
     rule = _rule_of(key.text)
     lists = [node[name] for name in ("values", "notValues") if name in node]
     if rule is None:
-        to.report(codes.CONDITION_KEY, f"{quoted(key.text)} is no attribute", key, help=_key_help(key.text))
+        to.report(codes.CONDITION_KEY, f"{quoted(key.text)} is not an attribute", key, help=_key_help(key.text))
     elif not any(list(values) for values in lists):
         to.report(
             codes.CONDITION_VALUES,
@@ -219,7 +219,7 @@ def too_many_accounts(values: Node, to: Checking) -> None:
     """Reject more service accounts than an API server accepts."""
     listed = list(values)
     if len(listed) > _MOST_ACCOUNTS:
-        message = f"there are {len(listed)} service accounts, and an API server takes {_MOST_ACCOUNTS}"
+        message = f"there are {len(listed)} service accounts, but an API server accepts only {_MOST_ACCOUNTS}"
         to.report(codes.TOO_MANY, message, listed[_MOST_ACCOUNTS], help="write several rules")
 
 

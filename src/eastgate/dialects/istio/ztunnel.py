@@ -341,4 +341,4 @@ def _readings(policies: Sequence[IstioAuthorizationPolicy]) -> Iterator[Reading]
 
 def _effect(action: Action, lowered: ZtunnelRule) -> str:
     verb = "denies" if action is Action.DENY else "allows"
-    return f"{verb} nothing" if lowered.when == NEVER else f"{verb} more than it says"
+    return f"{verb} nothing" if lowered.when == NEVER else f"{verb} more than its text says"

@@ -33,7 +33,7 @@ _RBAC = regex(r"rbac_access_denied_matched_policy\[(?P<name>.*)\]")
 _TOKEN = regex(r"jwt_authn_access_denied\{(?P<why>.*)\}")
 _NO_RULE: Final = "none"
 _TOKENS: Final = {
-    "Jwt_is_missing": "there is no token, and one is required",
+    "Jwt_is_missing": "the request has no token, but one is required",
     "Jwt_is_expired": "the token has expired",
     "Jwt_not_yet_valid": "the token is not valid yet (`nbf`)",
     "Jwt_issuer_is_not_configured": "no rule has the issuer of the token",
@@ -69,7 +69,7 @@ def cause_of(details: str, termination: str, flags: str) -> LoggedCause | None:
             return LoggedCause(False, words, kinds=frozenset({PEER}))
     reached = details.startswith(("via_upstream", "upstream_")) or details in _PASSED
     if reached or (details == termination == "-" and _is_upstream(flags)):
-        return LoggedCause(True, "policies let it pass", external="allow")
+        return LoggedCause(True, "policies allowed it", external="allow")
     return None
 
 
@@ -89,7 +89,7 @@ def cause_of_name(name: str) -> LoggedCause:
     words = f"{ref} rule {match['rule']}"
     if match["bad"]:
         provider = f" `{match['provider']}`" if match["provider"] else ""
-        words += f": its provider{provider} cannot be asked"
+        words += f": its provider{provider} is not valid"
     return LoggedCause(False, words, ref, int(match["rule"]))
 
 
@@ -156,10 +156,14 @@ def read_access_log(line: str) -> LoggedDecision | None:
 
 def _refuse_partial(line: str) -> None:
     if _OLD.search(line) is not None:
-        message = "the format of this log has no details of answers, which name the policy that denied"
-        way_out = "let the mesh log %RESPONSE_CODE_DETAILS% and %CONNECTION_TERMINATION_DETAILS%, as it does by default"
+        message = "this log format has no response details, which name the policy that denied"
+        way_out = (
+            "make the mesh log %RESPONSE_CODE_DETAILS% and %CONNECTION_TERMINATION_DETAILS%, as it does by default"
+        )
         raise LogLineError(NO_POLICY_DECIDED, message, way_out)
-    raise LogLineError(CUT_OFF, "the line begins like one of an access log of Istio, and ends early", "give all of it")
+    raise LogLineError(
+        CUT_OFF, "the line begins like one of Istio's access log, but it is not complete", "give all of it"
+    )
 
 
 def _text_fields(line: str) -> dict[str, str] | None:
@@ -226,12 +230,12 @@ def _decision(fields: Mapping[str, str], pod: str | None) -> LoggedDecision:
     cluster = _Cluster.of(fields.get("upstream_cluster", ""))
     method, path, host = text("method"), text("path"), text("authority")
     if cause is None or (cause.allowed and method is None and not _has_sent(fields, cluster)):
-        what = "a connection on which nothing was sent" if details == _ABSENT else f"`{details}`"
-        message = f"the line tells of {what}, which is no decision of a policy"
+        what = "a connection without any bytes" if details == _ABSENT else f"`{details}`"
+        message = f"the line reports {what}, which is not a decision of a policy"
         raise LogLineError(NO_POLICY_DECIDED, message, "look for another line of this request or connection")
     if cause.allowed and cluster.direction in ("outbound", "PassthroughCluster", "BlackHoleCluster"):
         raise LogLineError(
-            CALLERS_SIDE, "the line is of a proxy that sends, and names no denial", _at_other_end(fields)
+            CALLERS_SIDE, "the line is from the caller's proxy, and names no denial", _at_other_end(fields)
         )
     sni = text("requested_server_name")
     inside = _SNI.fullmatch(sni or "")
@@ -307,4 +311,4 @@ def _at_other_end(fields: Mapping[str, str]) -> str:
     where = f" of {cluster.host}" if cluster.host else ""
     request = fields.get("request_id", _ABSENT)
     which = f" for the request {request}" if request not in (_ABSENT, "") else ""
-    return f"look into the log of the proxy{where}{which}"
+    return f"look at the log of the proxy{where}{which}"

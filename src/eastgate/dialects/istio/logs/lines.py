@@ -29,14 +29,14 @@ def read_bare_text(line: str) -> LoggedDecision | None:
     elif match := _NAME.fullmatch(text):
         cause = cause_of_name(match[0])
     elif text == _BODY:
-        message = f"`{_BODY}` is what Envoy answers to everybody whom a policy denies"
+        message = f"`{_BODY}` is Envoy's answer to every request that a policy denies"
         way_out = "give the line of the destination's proxy: kubectl logs <pod> -c istio-proxy"
         raise LogLineError(NO_POLICY_DECIDED, message, way_out)
     if cause is None:
         return None
     if cause.policy is None:
-        message = f"the text says only this: {cause.words}"
-        raise LogLineError(CUT_OFF, message, "give the whole line of the access log, which says who called what")
+        message = f"the text contains only this: {cause.words}"
+        raise LogLineError(CUT_OFF, message, "give the whole line of the access log, with caller and destination")
     return LoggedDecision(_PROXY, cause)
 
 

@@ -38,12 +38,12 @@ def read_ztunnel(line: str) -> LoggedDecision | None:
         return None
     if "dst.addr" not in fields:
         raise LogLineError(
-            CUT_OFF, "the line begins like one of ztunnel's access log, and ends early", "give all of it"
+            CUT_OFF, "the line begins like one of ztunnel's access log, but it is not complete", "give all of it"
         )
     if fields.get("direction") == "outbound":
         where = fields.get("dst.workload") or fields.get("dst.service") or fields["dst.addr"]
-        way_out = f'look into the log of the ztunnel at {where}, for a line with direction="inbound"'
-        raise LogLineError(CALLERS_SIDE, "the line is of the ztunnel of the caller", way_out)
+        way_out = f'look at the log of the ztunnel at {where}, for a line with direction="inbound"'
+        raise LogLineError(CALLERS_SIDE, "the line is from the caller's ztunnel", way_out)
     return _decision(fields, _cause(fields))
 
 
@@ -76,7 +76,7 @@ def _json_fields(line: str) -> dict[str, str] | None:
 def _cause(fields: Mapping[str, str]) -> LoggedCause:
     error = fields.get("error")
     if error is None:
-        return LoggedCause(True, "policies let it pass")
+        return LoggedCause(True, "policies allowed it")
     if error == _LATE:
         words = "a policy that came later closed the connection"
         return LoggedCause(False, words, kinds=frozenset({AUTHORIZATION, PEER}))
@@ -93,7 +93,7 @@ def _cause(fields: Mapping[str, str]) -> LoggedCause:
         return LoggedCause(False, reason)
     raise LogLineError(
         NO_POLICY_DECIDED,
-        f"the line tells of `{error}`, which is no decision of a policy",
+        f"the line reports `{error}`, which is not a decision of a policy",
         "look for a line with `policy rejection`",
     )
 
