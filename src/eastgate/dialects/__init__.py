@@ -163,7 +163,11 @@ def _is_policy(registry: Registry, group: str, version: str, kind: str) -> bool:
         return False
     use = registry.name_uses.get(kind, NameUse.COMMON)
     ours = use is NameUse.OURS_ALONE or "." not in group or group == GATEWAY_GROUP
-    return group in registry.groups or (use is not NameUse.COMMON and ours) or _meant(registry, group, kind) is not None
+    return (
+        group in registry.groups
+        or (use is not NameUse.COMMON and ours)
+        or _probable_group(registry, group, kind) is not None
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -176,7 +180,7 @@ def _unread(registry: Registry, group: str, version: str, kind: str) -> UnreadKi
 
 
 @lru_cache(maxsize=256)
-def _meant(registry: Registry, group: str, kind: str) -> str | None:
+def _probable_group(registry: Registry, group: str, kind: str) -> str | None:
     """Return the group that the author probably meant, for a known kind in a group that does not exist; or None."""
     if group == GATEWAY_GROUP:
         return None

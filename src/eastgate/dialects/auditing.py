@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Policy")
 
-_MOST_ALONE = 16  # audited policies at a point that are also enforced one by one
+_MAX_ENFORCED_ALONE = 16  # audited policies at a point that are also enforced one by one
 
 
 def enforced(policy: P) -> P:
@@ -45,7 +45,7 @@ def with_audit(
         return {layer.name: layer for layer in assemble(put, under)}
 
     would = enforcing(audited, would_stance)
-    few = len(audited) <= _MOST_ALONE
+    few = len(audited) <= _MAX_ENFORCED_ALONE
     alone = [(policy, enforcing([policy], stance) if few else would) for policy in audited]
     return [_audited(layer, would.get(layer.name), alone) for layer in _united(layers, list(would.values()))]
 

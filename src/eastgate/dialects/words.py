@@ -114,7 +114,7 @@ class DescribedTier:
     priority: int
 
 
-def _have_none(_policy: object) -> None:
+def _return_none(_policy: object) -> None:
     return None
 
 
@@ -134,7 +134,7 @@ def _modes(layer: Layer, policies: Sequence[_Enforceable], _stance: Hashable) ->
     return modes_of_layer(layer, [policy.ref for policy in policies if not policy.audit])
 
 
-def _names_nothing(_policy: object) -> tuple[PolicyRef, ...]:
+def _return_no_refs(_policy: object) -> tuple[PolicyRef, ...]:
     return ()
 
 
@@ -160,10 +160,10 @@ class Words(Generic[P]):
     level: Callable[[P], str]
     rules: Callable[[P], Iterable[DescribedRule]]
     why_idle: Callable[[P, str | None, bool], str]
-    targets: Callable[[P], Sequence[DescribedTarget] | None] = _have_none
-    tier: Callable[[P], DescribedTier | None] = _have_none
+    targets: Callable[[P], Sequence[DescribedTarget] | None] = _return_none
+    tier: Callable[[P], DescribedTier | None] = _return_none
     is_indirect: Callable[[P], bool] = _is_direct
-    names: Callable[[P], Iterable[PolicyRef]] = _names_nothing
+    names: Callable[[P], Iterable[PolicyRef]] = _return_no_refs
     count_rules: Callable[[P], int] | None = None
     modes: Callable[[Layer, Sequence[P], Hashable], list[LayerMode]] = _modes
     levels: tuple[Placement, ...] = ()

@@ -295,7 +295,7 @@ def _completions(layer: Layer, request: Request) -> Iterator[Request]:
                 yield completion
 
 
-_FEW: Mapping[Attribute, tuple[Known, ...]] = {
+_ENUMERATED: Mapping[Attribute, tuple[Known, ...]] = {
     APPLICATION: ("http", "bytes"),
     TRANSPORT: ("TCP", "UDP", "SCTP"),
     VICINITY: (None, "itself", "node"),
@@ -315,8 +315,8 @@ def _labels(matchers: list[Matcher]) -> list[Known]:
 
 
 def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
-    if attribute in _FEW:
-        return list(_FEW[attribute])
+    if attribute in _ENUMERATED:
+        return list(_ENUMERATED[attribute])
     if any(isinstance(m, Labelled) for m in matchers):
         return _labels(matchers)
     if attribute == PORT:

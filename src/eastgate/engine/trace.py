@@ -207,7 +207,9 @@ def _unmet(predicate: Predicate, request: Request) -> tuple[Predicate, ...]:
 def _missed(predicate: Predicate, request: Request) -> tuple[Missed, ...]:
     parts = predicate.parts if isinstance(predicate, And) else (predicate,)
     return tuple(
-        Missed(attribute, _wanted(unmet, attribute), request.get(attribute), _meant(unmet, request.get(attribute)))
+        Missed(
+            attribute, _wanted(unmet, attribute), request.get(attribute), _probable_value(unmet, request.get(attribute))
+        )
         for part in parts
         if truth(part, request) is not True
         for unmet in _closest(part, request)
@@ -229,7 +231,7 @@ def _closest(part: Predicate, request: Request) -> list[Predicate]:
     ]
 
 
-def _meant(part: Predicate, actual: Known | Unknown) -> str | None:
+def _probable_value(part: Predicate, actual: Known | Unknown) -> str | None:
     if not isinstance(part, Is) or not isinstance(part.matcher, OneOf) or not isinstance(actual, str):
         return None
     return did_you_mean(actual, [value for value in part.matcher.values if isinstance(value, str)])

@@ -63,14 +63,14 @@ def some_text(node: Node, to: Checking) -> None:
         to.report(codes.EMPTY_TEXT, "it is empty", node, help="write it, or remove it")
 
 
-def whose_tokens(rule: Node, to: Checking) -> None:
+def issuer_or_keys(rule: Node, to: Checking) -> None:
     """Require an issuer or a URL of keys."""
     if not any(name in rule for name in ("issuer", "jwksUri", "jwks_uri")):
         message = "a rule for tokens needs `issuer` or `jwksUri`"
         to.report(codes.NO_ISSUER, message, rule, help="write issuer: <the `iss` of the tokens>")
 
 
-def one_source_of_keys(rule: Node, to: Checking) -> None:
+def one_key_source(rule: Node, to: Checking) -> None:
     """Reject keys that are given in two ways."""
     given = [name for name in ("jwks", "jwksUri", "jwks_uri") if name in rule]
     if len(given) > 1:
@@ -144,8 +144,8 @@ def presence(rule: Node, to: Checking) -> None:
         to.report(codes.PRESENCE, "requests without a token are still allowed", node, help=help_)
 
 
-_MOST_RULES = 4096
-_MOST_CLAIMS = 64
+_MAX_RULES = 4096
+_MAX_CLAIMS = 64
 
 _mtls: Record[Settings] = Record(
     "mtls",
@@ -221,13 +221,13 @@ _rule: Record[Settings] = Record(
         "spaceDelimitedClaims": _texts(
             "a claim",
             "Claims to split at spaces, as for `scope` and `permission`.",
-            at_most(_MOST_CLAIMS, "claims"),
+            at_most(_MAX_CLAIMS, "claims"),
         ),
         "presence": Field(
             Choice(("OPTIONAL", "REQUIRED")), about="It has no effect: requests without a token are always allowed."
         ),
     },
-    rules=(whose_tokens, one_source_of_keys, private_keys, presence),
+    rules=(issuer_or_keys, one_key_source, private_keys, presence),
     misspelt={"jwksURI": "jwksUri", "audience": "audiences", "fromHeader": "fromHeaders"},
 )
 
@@ -239,7 +239,7 @@ REQUEST_AUTHENTICATION: Record[Settings] = istio_resource(
             "selector": SELECTOR,
             **TARGETS,
             "jwtRules": Field(
-                ListOf(_rule, "a list of rules", at_most(_MOST_RULES, "rules"), served=_MOST_RULES),
+                ListOf(_rule, "a list of rules", at_most(_MAX_RULES, "rules"), served=_MAX_RULES),
                 about="Rules for accepted tokens. Other tokens are refused. Requests without a token are allowed.",
             ),
         },

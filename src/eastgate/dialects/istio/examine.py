@@ -8,7 +8,7 @@ from eastgate.basics.diagnostics import Diagnostic
 from eastgate.cluster import World
 from eastgate.dialects.istio import codes
 from eastgate.dialects.istio.lint_codes import NO_PROXY
-from eastgate.dialects.istio.mesh_config import mesh_settings, mesh_sources, says_otherwise
+from eastgate.dialects.istio.mesh_config import contradicts, mesh_settings, mesh_sources
 from eastgate.dialects.istio.model import IstioPolicy
 from eastgate.dialects.istio.planes import ALLOW_PROXY_HELP, ServingPlane, plane_of, refusal_of
 from eastgate.dialects.istio.settings import IstioDataPlane, IstioSettings
@@ -24,7 +24,7 @@ def examine(
         return
     source, *others = sources
     for other in others:
-        if says_otherwise(other, sources, settings, world):
+        if contradicts(other, sources, settings, world):
             first = source.name if other.kind == source.kind else str(source)
             message = f"the MeshConfig of {other} is another than that of {first}"
             way_out = "give only the MeshConfig of the revision in question, and exclude the others (--exclude)"

@@ -102,7 +102,7 @@ def _authorizer(host: str, port: int, protocol: ExternalProtocol, prefix: str) -
 # Trust domain aliases: a principal of one trust domain of the mesh matches that of all of them
 
 
-_POINTER: Final = "cluster.local"  # represents all trust domains of the mesh
+_DEFAULT_TRUST_DOMAIN: Final = "cluster.local"  # represents all trust domains of the mesh
 _SEGMENTS: Final = 5  # of <trust domain>/ns/<namespace>/sa/<name>
 
 
@@ -114,7 +114,7 @@ def replace_trust_domains(principals: Iterable[str], bundle: Sequence[str]) -> l
 def _replaced(principal: str, bundle: Sequence[str]) -> Iterator[str]:
     domain, _, rest = principal.partition("/")
     is_enforced = principal.count("/") == _SEGMENTS - 1 and domain != "*"
-    if not is_enforced or not (domain == _POINTER or any(_fits(each, domain) for each in bundle)):
+    if not is_enforced or not (domain == _DEFAULT_TRUST_DOMAIN or any(_fits(each, domain) for each in bundle)):
         yield principal
         return
     yield from dict.fromkeys(principal if _is_suffix(each, domain) else f"{each}/{rest}" for each in bundle)
@@ -234,7 +234,7 @@ def _config_maps(settings: Settings, world: World) -> list[ConfigMap]:
     return []
 
 
-def says_otherwise(source: MeshSource, sources: Sequence[MeshSource], settings: Settings, world: World) -> bool:
+def contradicts(source: MeshSource, sources: Sequence[MeshSource], settings: Settings, world: World) -> bool:
     """Return whether a source contradicts the MeshConfig in force in a field that affects authorization."""
     if source.written.problems:
         return True
@@ -256,10 +256,10 @@ def _combined(sources: Sequence[MeshSource]) -> _Written:
     """Return the fields in force: those of the first source, or those of all installations combined."""
     if not sources or sources[0].is_whole:
         return sources[0].written if sources else _Written()
-    return reduce(_over, (source.written for source in sources))
+    return reduce(_merged, (source.written for source in sources))
 
 
-def _over(first: _Written, second: _Written) -> _Written:
+def _merged(first: _Written, second: _Written) -> _Written:
     """Return the fields of both. If both have a field, the first one counts."""
     unsaid = {name: getattr(second, name) for name in _FIELDS if getattr(first, name) is None}
     return replace(first, **unsaid)

@@ -16,7 +16,7 @@ from eastgate.settings import Settings
 # Common shapes of Istio's policies: the choice of workloads, and the whole resource
 
 
-_MOST_TARGETS = 16
+_MAX_TARGETS = 16
 
 _selector: Record[Settings] = Record(
     "a workload selector",
@@ -56,7 +56,7 @@ _target: Record[Settings] = Record(
     rules=(validation.target_kind,),
 )
 _targets: ListOf[Settings] = ListOf(
-    _target, "a list of target references", validation.at_most(_MOST_TARGETS, "targets"), served=_MOST_TARGETS
+    _target, "a list of target references", validation.at_most(_MAX_TARGETS, "targets"), served=_MAX_TARGETS
 )
 TARGETS: dict[str, Field[Settings]] = {
     "targetRef": Field(_target, about="The old form of targetRefs, with one target."),
@@ -79,8 +79,8 @@ def _annotations(root: Node, to: Checking) -> None:
         validation.no_dry_run(root, to)
 
 
-_MOST_RULES = 512
-_MOST_ACCOUNTS = 16
+_MAX_RULES = 512
+_MAX_ACCOUNTS = 16
 
 
 def _lists(
@@ -119,7 +119,7 @@ _source: Record[Settings] = Record(
             values.service_account,
             "Service accounts, <namespace>/<name> or <name>, without wildcards. They need mTLS.",
             "serviceAccounts",
-            validation.at_most(_MOST_ACCOUNTS, "service accounts"),
+            validation.at_most(_MAX_ACCOUNTS, "service accounts"),
         ),
         **_lists("a trust domain", values.trust_domain, "Trust domains of callers. They need mTLS.", "trustDomains"),
         **_lists("an address", values.address, "Addresses of the direct peer, or networks.", "ipBlocks"),
@@ -194,7 +194,7 @@ _rule: Record[Settings] = Record(
     "a rule",
     {
         "from": Field(
-            ListOf(_from, "a list of sources", validation.at_most(_MOST_RULES, "sources"), served=_MOST_RULES),
+            ListOf(_from, "a list of sources", validation.at_most(_MAX_RULES, "sources"), served=_MAX_RULES),
             about="ANY of the sources must match. If left out, any source.",
         ),
         "to": Field(
@@ -221,7 +221,7 @@ AUTHORIZATION_POLICY: Record[Settings] = istio_resource(
                 "ALLOW. If an ALLOW policy applies to a workload, requests that no ALLOW policy allows are denied.",
             ),
             "rules": Field(
-                ListOf(_rule, "a list of rules", validation.at_most(_MOST_RULES, "rules"), served=_MOST_RULES),
+                ListOf(_rule, "a list of rules", validation.at_most(_MAX_RULES, "rules"), served=_MAX_RULES),
                 about="The policy matches a request if any of its rules does. An empty rule matches "
                 "everything; an ALLOW policy without rules allows nothing.",
             ),

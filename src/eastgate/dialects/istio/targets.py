@@ -20,7 +20,7 @@ from eastgate.dialects.istio.model import PolicyTarget
 from eastgate.reading.manifests.node import Node
 
 WAYPOINT_CLASS: Final = "istio-waypoint"
-_ANYWHERE: Final = PodsAcross(Selector.of(), Selector.of())
+_ALL_PODS: Final = PodsAcross(Selector.of(), Selector.of())
 
 
 def read_selector(spec: Node | None) -> Selector:
@@ -60,7 +60,7 @@ def _named(ref: PolicyTarget, namespace: str, *, in_root: bool) -> Iterator[Targ
     if target is not None:
         yield target
     if ref.group == GATEWAY_GROUP and (ref.kind == "Gateway" or (ref.kind == "GatewayClass" and in_root)):
-        yield _ANYWHERE  # a waypoint guards all workloads that use it
+        yield _ALL_PODS  # a waypoint guards all workloads that use it
 
 
 def target_of(ref: PolicyTarget, namespace: str) -> Target | None:
@@ -85,6 +85,6 @@ def widened(target: Target, namespace: str, *, in_root: bool) -> Iterator[Target
             yield GatewaysMatching(None, selector)
         case GatewayNamed():
             yield target
-            yield _ANYWHERE  # a waypoint guards all workloads that use it
+            yield _ALL_PODS  # a waypoint guards all workloads that use it
         case _:
             yield target

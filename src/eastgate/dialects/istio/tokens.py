@@ -122,7 +122,7 @@ def _in_cookies(names: list[str], headers: HeaderValues) -> Iterator[str]:
 
 
 ACCEPTED: Final = "accepted"
-_LEEWAY: Final = 60  # Envoy's default
+_LEEWAY_SECONDS: Final = 60  # Envoy's default
 _ALWAYS_SPLIT: Final = frozenset({"permission", "scope"})
 _AT_ANY_TIME: Final = 0.0
 
@@ -232,7 +232,7 @@ class TokenDerivation:
         judged = _Judged(_Status.INVALID) if claimed is None else _judge_claims(rule, claimed, at)
         if judged.status is not _Status.ACCEPTED:
             return judged
-        signed = Expectations(None, leeway=_FOR_EVER, require_expiry=False)
+        signed = Expectations(None, leeway=_NO_EXPIRY_SECONDS, require_expiry=False)
         keys = _inline_keys(rule.jwks) if rule.jwks else None
         if keys is not None:
             outcome = verify(token, keys, signed, _AT_ANY_TIME)
@@ -245,7 +245,7 @@ class TokenDerivation:
         return _Judged(_Status.ACCEPTED, outcome.claims)
 
 
-_FOR_EVER: Final = 1e15  # seconds: times are judged apart
+_NO_EXPIRY_SECONDS: Final = 1e15  # times are checked separately
 
 
 def _final(statuses: Sequence[_Status]) -> _Status:
@@ -311,14 +311,14 @@ def _is_text(claim: object) -> bool:
 
 
 def _is_moment(claim: object) -> bool:
-    return isinstance(claim, int | float) and not isinstance(claim, bool) and 0 <= claim < _LAST_MOMENT
+    return isinstance(claim, int | float) and not isinstance(claim, bool) and 0 <= claim < _MAX_TIME_SECONDS
 
 
 def _is_audience(claim: object) -> bool:
     return isinstance(claim, str) or (isinstance(claim, list | tuple) and all(map(_is_text, claim)))
 
 
-_LAST_MOMENT: Final = 2.0**64
+_MAX_TIME_SECONDS: Final = 2.0**64
 _TYPES: Final[Mapping[str, Callable[[object], bool]]] = {
     **dict.fromkeys(("iss", "sub", "jti"), _is_text),
     **dict.fromkeys(("iat", "nbf", "exp"), _is_moment),
@@ -328,8 +328,8 @@ _TYPES: Final[Mapping[str, Callable[[object], bool]]] = {
 
 def _is_in_time(claims: Mapping[str, object], at: float) -> bool:
     expires, begins = claims.get("exp"), claims.get("nbf")
-    ended = isinstance(expires, int | float) and bool(int(expires)) and at > int(expires) + _LEEWAY
-    return not ended and not (isinstance(begins, int | float) and at + _LEEWAY < int(begins))
+    ended = isinstance(expires, int | float) and bool(int(expires)) and at > int(expires) + _LEEWAY_SECONDS
+    return not ended and not (isinstance(begins, int | float) and at + _LEEWAY_SECONDS < int(begins))
 
 
 def _listed(claim: object) -> Iterable[object]:
@@ -371,12 +371,12 @@ def _payload(token: str) -> Mapping[str, object] | None:
     from eastgate.reading.strict_json import JsonProblem, read_object
 
     try:
-        return read_object(open_token(token, _LONGEST).payload)
+        return read_object(open_token(token, _MAX_TOKEN_CHARACTERS).payload)
     except (TokenRefused, JsonProblem):
         return None
 
 
-_LONGEST: Final = 16 * 1024
+_MAX_TOKEN_CHARACTERS: Final = 16 * 1024
 
 
 _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth"})

@@ -17,8 +17,8 @@ MATCH_ONE: Final = "{*}"
 MATCH_ANY: Final = "{**}"
 _LITERAL = regex(r"[a-zA-Z0-9._~%!$&'()+,;:@=-]+")
 _BITS = regex(r"0|[1-9][0-9]{0,2}")
-_LONGEST_ACCOUNT: Final = 320
-_MOST_ACCOUNTS: Final = 16
+_MAX_ACCOUNT_CHARACTERS: Final = 320
+_MAX_ACCOUNTS: Final = 16
 
 Rule = Callable[[Node, Checking], None]
 
@@ -88,8 +88,8 @@ def _account_problem(text: str) -> str | None:
         return "it has a wildcard"
     if "/" in name:
         return "it has more than one '/'"
-    if len(text) > _LONGEST_ACCOUNT:
-        return f"it is longer than {_LONGEST_ACCOUNT} characters"
+    if len(text) > _MAX_ACCOUNT_CHARACTERS:
+        return f"it is longer than {_MAX_ACCOUNT_CHARACTERS} characters"
     if slash and not (namespace and name):
         return "the namespace is empty" if not namespace else "the name is empty"
     return None
@@ -218,9 +218,9 @@ def condition(node: Node, to: Checking) -> None:
 def too_many_accounts(values: Node, to: Checking) -> None:
     """Reject more service accounts than an API server accepts."""
     listed = list(values)
-    if len(listed) > _MOST_ACCOUNTS:
-        message = f"there are {len(listed)} service accounts, but an API server accepts only {_MOST_ACCOUNTS}"
-        to.report(codes.TOO_MANY, message, listed[_MOST_ACCOUNTS], help="write several rules")
+    if len(listed) > _MAX_ACCOUNTS:
+        message = f"there are {len(listed)} service accounts, but an API server accepts only {_MAX_ACCOUNTS}"
+        to.report(codes.TOO_MANY, message, listed[_MAX_ACCOUNTS], help="write several rules")
 
 
 def _rule_of(key: str) -> Rule | None:

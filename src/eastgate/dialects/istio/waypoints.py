@@ -42,7 +42,7 @@ _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _CLASSES: Final = "istio"  # the prefix of the classes of Istio's gateways
 
 
-def is_led_through_waypoint(service: Mapping[str, str], namespace: Mapping[str, str]) -> bool:
+def do_gateways_use_waypoint(service: Mapping[str, str], namespace: Mapping[str, str]) -> bool:
     """Return whether the labels of a Service, or else of its namespace, make gateways use its waypoint."""
     return (service if _INGRESS in service else namespace).get(_INGRESS) in _TRUE
 
@@ -68,8 +68,8 @@ def _pods(world: World, target: Target) -> Iterator[tuple[str, str]]:
     yield from ((pod.namespace, pod.service_account) for pod in pods)
 
 
-_USE: Final = "istio.io/use-waypoint"
-_USE_NAMESPACE: Final = "istio.io/use-waypoint-namespace"
+_USE_WAYPOINT_LABEL: Final = "istio.io/use-waypoint"
+_USE_WAYPOINT_NAMESPACE_LABEL: Final = "istio.io/use-waypoint-namespace"
 _FOR: Final = "istio.io/waypoint-for"
 _MANAGED: Final = "gateway.istio.io/managed"
 _MESH_CONTROLLERS: Final = frozenset({"istio.io-mesh-controller", "istio.io-eastwest-controller"})
@@ -136,7 +136,7 @@ def _bindings(workload: Workload, world: World, trust_domain: str, *, native: bo
     for key in keys:
         service = world.services[key]
         gateway = _of_service(service, world)
-        is_led = is_led_through_waypoint(service.labels, world.namespace(service.namespace).labels)
+        is_led = do_gateways_use_waypoint(service.labels, world.namespace(service.namespace).labels)
         gateways = gateway_identities(world, trust_domain) if gateway is not None else nobody
         if gateway is None or (key in headless and not (is_led and gateways)):
             continue
@@ -169,11 +169,11 @@ def _of_service(service: Service, world: World) -> Gateway | None:
 def _used_by(labels: Mapping[str, str], namespace: str, world: World) -> Gateway | None:
     """Return the Gateway that labels name, or else those of the namespace, if it accepts clients of the namespace."""
     of_namespace = world.namespace(namespace).labels
-    chosen = labels if _USE in labels else of_namespace
-    name = chosen.get(_USE)
+    chosen = labels if _USE_WAYPOINT_LABEL in labels else of_namespace
+    name = chosen.get(_USE_WAYPOINT_LABEL)
     if name is None or name == "none":
         return None
-    gateway = world.gateways.get(f"{chosen.get(_USE_NAMESPACE, namespace)}/{name}")
+    gateway = world.gateways.get(f"{chosen.get(_USE_WAYPOINT_NAMESPACE_LABEL, namespace)}/{name}")
     if gateway is None:
         return None
     return gateway if _takes(gateway, namespace, of_namespace) else None

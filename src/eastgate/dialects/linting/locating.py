@@ -23,14 +23,16 @@ from eastgate.reading.manifests.text import DecodedText
 # Suggestions for misspelt names, also among thousands: the comparison is slow, so only likely names are compared.
 
 
-_MOST = 300
+_MAX_COMPARED_NAMES = 300
 
 
 def nearest_name(word: str, names: Collection[str]) -> str | None:
     """Return the name that was most likely meant, or None."""
     likely = sorted(names)
-    if len(likely) > _MOST:
-        likely = [name for name in likely if abs(len(name) - len(word)) <= 2 and _is_alike(name, word)][:_MOST]
+    if len(likely) > _MAX_COMPARED_NAMES:
+        likely = [name for name in likely if abs(len(name) - len(word)) <= 2 and _is_alike(name, word)][
+            :_MAX_COMPARED_NAMES
+        ]
     close = did_you_mean(word, likely)
     if close is None and len(word) > 2:  # in a short name, one different letter makes another name
         close = next((name for name in likely if len(name) > 2 and is_one_slip(word, name)), None)

@@ -21,7 +21,7 @@ _DNS_LABELS: Final = {"k8s-app": "kube-dns"}
 _DNS_PORT: Final = 53
 _TUNNEL_PORT: Final = 15008
 _DATAPLANE: Final = "istio.io/dataplane-mode"
-_MOST_PAIRS: Final = 400
+_MAX_PAIRS: Final = 400
 
 
 # DNS
@@ -100,7 +100,7 @@ def _one_side(pods: SelectedPods, policy: NetworkPolicy, direction: Direction, r
     selected = [pod for pod in pods.by_policy[policy] if not pod.host_network]
     for peer in rule.peers or ():
         others = pods_of_peer(peer, direction, pods)
-        if not selected or not others or len(selected) * len(others) > _MOST_PAIRS:
+        if not selected or not others or len(selected) * len(others) > _MAX_PAIRS:
             continue
         end = Direction.EGRESS if direction is Direction.INGRESS else Direction.INGRESS
         refusing = [other for other in others if not any(pods.opens(other, end, pod) for pod in selected)]

@@ -29,7 +29,7 @@ from eastgate.ir import InNetwork, Is, Labelled, Not, Predicate, conjuncts
 from eastgate.ir.labels import Selector
 
 _LABELLED = frozenset({"podSelector", "namespaceSelector", "namespaces", "pods"})
-_ALONE = {frozenset({"podSelector"}), frozenset({"namespaceSelector"})}
+_SINGLE_FIELDS = {frozenset({"podSelector"}), frozenset({"namespaceSelector"})}
 
 
 def _rules(pods: SelectedPods) -> Iterator[tuple[NetworkPolicy, Direction, NetworkRule]]:
@@ -166,7 +166,7 @@ def _split_pairs(rule: NetworkRule, direction: Direction, pods: SelectedPods) ->
     pairs: list[tuple[Peer, Peer]] = []
     homes = [pods.world.namespace(name).labels for name in pods.labels_in]
     for pair in pairwise(rule.peers or ()):
-        if {peer.fields for peer in pair} == _ALONE and not (pairs and pair[0] in pairs[-1]):
+        if {peer.fields for peer in pair} == _SINGLE_FIELDS and not (pairs and pair[0] in pairs[-1]):
             by_pod, by_namespace = sorted(pair, key=lambda peer: "namespaceSelector" in peer.fields)
             labels, namespaces = selectors_of(by_pod, direction), selectors_of(by_namespace, direction)
             if labels is None or namespaces is None or labels[1] == Selector.of():

@@ -20,9 +20,9 @@ from eastgate.settings import Settings
 Checking = Check[Settings]
 Demand = Callable[[Node, Checking], None]
 
-_LARGEST_PORT = 65535
-_LONGEST_CIDR = 43
-_LONGEST_RULE_NAME = 100
+_MAX_PORT = 65535
+_MAX_CIDR_CHARACTERS = 43
+_MAX_RULE_NAME_CHARACTERS = 100
 _WRITE_CIDR = "write it like 10.0.0.0/8; for one address 10.0.0.1/32"
 
 
@@ -102,8 +102,8 @@ def _is_port(node: Node, to: Checking) -> bool:
         to.report(codes.PORT, f"{quoted(value)} is not a port: {problem}", node, help=way_out)
     elif isinstance(value, bool) or not isinstance(value, int):
         to.report(codes.PORT, f"expected a port, found {node.kind}", node, help="write a number, or a name")
-    elif not 1 <= value <= _LARGEST_PORT:
-        message = f"{value} is not between 1 and {_LARGEST_PORT}"
+    elif not 1 <= value <= _MAX_PORT:
+        message = f"{value} is not between 1 and {_MAX_PORT}"
         to.report(codes.PORT, message, node, help="for all ports leave `port` out")
     else:
         return True
@@ -169,7 +169,7 @@ def no_duplicates(node: Node, to: Checking) -> None:
 
 def check_network(node: Node, to: Checking) -> None:
     """Report a network that `isCIDR` refuses."""
-    if strict_network_of(node.text) is None or len(node.text) > _LONGEST_CIDR:
+    if strict_network_of(node.text) is None or len(node.text) > _MAX_CIDR_CHARACTERS:
         to.report(codes.CIDR, f"{quoted(node.text)} is not a valid CIDR", node, help=_cidr_help(node.text))
 
 
@@ -224,8 +224,10 @@ def check_v1alpha1_range(node: Node, to: Checking) -> None:
 
 def check_rule_name(node: Node, to: Checking) -> None:
     """Report a name of a rule that is too long."""
-    if len(node.text) > _LONGEST_RULE_NAME:
-        message = f"the name of a rule has at most {_LONGEST_RULE_NAME} characters, and this has {len(node.text)}"
+    if len(node.text) > _MAX_RULE_NAME_CHARACTERS:
+        message = (
+            f"the name of a rule has at most {_MAX_RULE_NAME_CHARACTERS} characters, and this has {len(node.text)}"
+        )
         to.report(codes.RULE_NAME, message, node, help="write a shorter name")
 
 

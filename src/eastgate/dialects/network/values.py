@@ -13,7 +13,7 @@ _LABEL = r"[a-zA-Z0-9]([-a-zA-Z0-9_]*[a-zA-Z0-9])?"
 _DOMAIN = regex(rf"(\*\.)?({_LABEL}\.)+{_LABEL}\.?")
 _PORT_CHARACTERS = regex(r"[-a-z0-9]+")
 _LETTER = regex(r"[a-z]")
-_LONGEST_PORT_NAME = 15
+_MAX_PORT_NAME_CHARACTERS = 15
 _IPV4 = 4
 
 
@@ -46,8 +46,8 @@ def network_of(text: str) -> Network | None:
 
 def port_name_problem(text: str) -> str | None:
     """Return why a text is not a port name (IANA_SVC_NAME), or None if it is one."""
-    if not text or len(text) > _LONGEST_PORT_NAME:
-        return f"a name has 1 to {_LONGEST_PORT_NAME} characters"
+    if not text or len(text) > _MAX_PORT_NAME_CHARACTERS:
+        return f"a name has 1 to {_MAX_PORT_NAME_CHARACTERS} characters"
     if not _PORT_CHARACTERS.fullmatch(text):
         return "a name has lower case letters, digits and dashes"
     if not _LETTER.search(text):

@@ -37,7 +37,7 @@ from eastgate.ir.symbolic.callers import (
 from eastgate.ir.symbolic.names import MeshNames, MeshNaming
 
 CALLER_ATTRIBUTES = frozenset({IDENTITY, MESH_NAME})
-_OTHER = "_other_"  # a valid account name that no account has
+_UNUSED_NAME = "_other_"  # a valid account name that no account has
 
 
 class CallerCells:
@@ -116,7 +116,7 @@ class CallerCells:
 
     def representative(self, cell: CallerCell) -> tuple[str | None, str | None]:
         """Return the SPIFFE ID and the name of one caller of a cell."""
-        identity, name = cell.example(_OTHER)
+        identity, name = cell.example(_UNUSED_NAME)
         return identity, name if name is not None or identity is None else self.names.mesh_name(identity)
 
     # Evaluation of atoms

@@ -139,7 +139,7 @@ def _tidy(entries: Iterable[Entry[L]]) -> list[Entry[L]]:
 _MAX_CELLS = 20_000  # of one attribute
 _LAST_PORT = 65_535
 _AFTER_LOOPBACK_4, _AFTER_LOOPBACK_6 = int(IPv4Address("128.0.0.0")), int(IPv6Address("::2"))
-_FEW: Mapping[Attribute, tuple[Known, ...]] = {
+_ENUMERATED: Mapping[Attribute, tuple[Known, ...]] = {
     APPLICATION: ("bytes", "http"),
     TRANSPORT: ("TCP", "UDP", "SCTP"),
     VICINITY: (None, "itself", "node"),
@@ -171,8 +171,8 @@ def cells_of_attributes(
 
 def representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     """Return one value of each cell. The value that no policy names is the first, because it is denied most often."""
-    if attribute in _FEW:
-        return list(_FEW[attribute])
+    if attribute in _ENUMERATED:
+        return list(_ENUMERATED[attribute])
     if any(isinstance(matcher, Labelled) for matcher in matchers):
         compared = tuple((key, tuple(sorted(values))) for key, values in sorted(_labels_compared(matchers).items()))
         return [*_LABELS.get(compared, lambda: _combined(compared)), None]

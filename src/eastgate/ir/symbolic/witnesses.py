@@ -41,9 +41,9 @@ from eastgate.ir.spiffe import service_account_id
 from eastgate.ir.symbolic.completions import complete
 from eastgate.ir.symbolic.trees import truth
 
-_NOWHERE = Origin(None, 0)
-_STRANGER = "stranger"  # no policy contains this text: it is no identity, path or host
-_SOMEWHERE = "203.0.113.7"
+_NO_ORIGIN = Origin(None, 0)
+_UNUSED_TEXT = "stranger"  # no policy contains this text: it is no identity, path or host
+_UNUSED_ADDRESS = "203.0.113.7"
 
 
 class GaveUp(Exception):  # noqa: N818 - not an error: a third answer
@@ -56,7 +56,7 @@ def witness(wanted: Predicate, avoided: Sequence[Predicate] = ()) -> Request | N
         quick = _quick(wanted)
         if quick is not None:
             return quick
-    met = Step(Rule(Or((Not(wanted), *avoided)), _NOWHERE), Effect.ACCEPT)  # decided as soon as one part is decided
+    met = Step(Rule(Or((Not(wanted), *avoided)), _NO_ORIGIN), Effect.ACCEPT)  # decided as soon as one part is decided
     return find_denied(Chain((FirstMatch("witness", (met,), Effect.DENY),)))
 
 
@@ -74,7 +74,7 @@ def complete_with_others(values: Mapping[Attribute, Known], looked_at: Iterable[
     if PORT in others:
         others[PORT] = port
     for address in ADDRESSES & others.keys():
-        others[address] = _SOMEWHERE
+        others[address] = _UNUSED_ADDRESS
     return Request({**others, **values})
 
 
@@ -116,17 +116,17 @@ def _value(attribute: Attribute, matcher: Matcher) -> Known:
         case OneOf(values):
             value: Known = min(values, key=str, default=None)
         case Prefix(text):
-            value = f"{text}{_STRANGER}"
+            value = f"{text}{_UNUSED_TEXT}"
         case Suffix(text):
-            value = f"{_STRANGER}{text}"
+            value = f"{_UNUSED_TEXT}{text}"
         case AccountsOf():
-            value = f"{matcher.prefix}{_STRANGER}"
+            value = f"{matcher.prefix}{_UNUSED_TEXT}"
         case AnyAccount(domain):
-            value = service_account_id(domain, _STRANGER, _STRANGER)
+            value = service_account_id(domain, _UNUSED_TEXT, _UNUSED_TEXT)
         case InNetwork(networks):
             value = str(networks[0].network_address) if networks else None
         case Present():
-            value = _STRANGER if attribute != METHOD else "GET"
+            value = _UNUSED_TEXT if attribute != METHOD else "GET"
         case Between(first):
             value = first
         case Labelled():

@@ -119,13 +119,13 @@ _TAIL: Final = (
     "requested_server_name",
     "route_name",
 )
-_OLD = regex(r'\[[0-9TZ:.+-]{19,40}\] "\S+ \S+ \S+" [0-9]{1,3} \S+ [0-9]+ [0-9]+ ')
-_BEGINNING = regex(r'\[[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z\] "')
+_FORMAT_WITHOUT_DETAILS = regex(r'\[[0-9TZ:.+-]{19,40}\] "\S+ \S+ \S+" [0-9]{1,3} \S+ [0-9]+ [0-9]+ ')
+_LINE_START = regex(r'\[[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z\] "')
 _CERTIFICATES = regex(r'(?:By|Hash)=(?:"[^"]*"|[^\s"])+')
 _SNI = regex(r"outbound_\.(?P<port>[0-9]{1,5})_\.[^_]*_\.(?P<host>.+)")
 _KEYS: Final = frozenset({"response_code_details", "connection_termination_details"})
 _DECODER: Final = json.JSONDecoder()
-_MOST_OBJECTS: Final = 16  # JSON objects in one line; clients control much of a line
+_MAX_OBJECTS: Final = 16  # JSON objects in one line; clients control much of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def read_access_log(line: str) -> LoggedDecision | None:
     """Return the decision of a line, or None if it has neither format. Raises LogLineError."""
     fields = _text_fields(line) or _json_fields(line)
     if fields is None:
-        if _BEGINNING.search(line) is not None:
+        if _LINE_START.search(line) is not None:
             _refuse_partial(line)
         return None
     prefix = _PREFIX.search(line)
@@ -155,7 +155,7 @@ def read_access_log(line: str) -> LoggedDecision | None:
 
 
 def _refuse_partial(line: str) -> None:
-    if _OLD.search(line) is not None:
+    if _FORMAT_WITHOUT_DETAILS.search(line) is not None:
         message = "this log format has no response details, which name the policy that denied"
         way_out = (
             "make the mesh log %RESPONSE_CODE_DETAILS% and %CONNECTION_TERMINATION_DETAILS%, as it does by default"
@@ -194,7 +194,7 @@ def _tail_of(words: Sequence[str]) -> int | None:
 def _json_fields(line: str) -> dict[str, str] | None:
     """Return the fields of Istio's JSON format."""
     start = line.find("{") if any(key in line for key in _KEYS) else -1
-    for _ in range(_MOST_OBJECTS):
+    for _ in range(_MAX_OBJECTS):
         if start == -1:
             break
         try:

@@ -20,8 +20,8 @@ _LINE = regex(
 )
 _FIELD = regex(r'(?P<key>[a-z_.]+)=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>\S+))(?:\s+|$)')
 _REJECTED: Final = "connection closed due to policy rejection"
-_LATE: Final = "connection closed due to policy change"
-_EXPLICIT: Final = "explicitly denied by: "
+_POLICY_CHANGE: Final = "connection closed due to policy change"
+_DENIED_BY: Final = "explicitly denied by: "
 _NOT_ALLOWED: Final = "allow policies exist, but none allowed"
 _STRICT: Final = "istio_converted_static_strict"
 _CONVERTED: Final = "converted_peer_authentication_"
@@ -77,7 +77,7 @@ def _cause(fields: Mapping[str, str]) -> LoggedCause:
     error = fields.get("error")
     if error is None:
         return LoggedCause(True, "policies allowed it")
-    if error == _LATE:
+    if error == _POLICY_CHANGE:
         words = "a policy that came later closed the connection"
         return LoggedCause(False, words, kinds=frozenset({AUTHORIZATION, PEER}))
     if error == _REJECTED:
@@ -87,8 +87,8 @@ def _cause(fields: Mapping[str, str]) -> LoggedCause:
     reason = error.removeprefix(f"{_REJECTED}: ")
     if reason == _NOT_ALLOWED:
         return LoggedCause(False, "no rule of an ALLOW policy matches", unmatched=True)
-    if reason.startswith(_EXPLICIT):
-        return _explicit(reason.removeprefix(_EXPLICIT))
+    if reason.startswith(_DENIED_BY):
+        return _explicit(reason.removeprefix(_DENIED_BY))
     if reason != error:
         return LoggedCause(False, reason)
     raise LogLineError(
