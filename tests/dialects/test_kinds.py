@@ -1,4 +1,4 @@
-"""Which documents are policies: one that claims to be one and cannot be read is refused, never ignored."""
+"""The recognition of policies: a document that claims to be one and cannot be read is refused, never ignored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_POLICIES = [
     ("networking.istio.io/v1", "VirtualService"),
     ("networking.istio.io/v1", "Gateway"),
     ("kuadrant.io/v1", "RateLimitPolicy"),
-    # of a group that holds policies, and none
+    # a kind of a policy group that is not a policy
     (f"{GROUP}/v1alpha1", "XBackendTrafficPolicy"),
     (f"{GROUP}/v1alpha1", "XListenerSet"),
     (f"{GROUP}/v1alpha1", "XMesh"),
@@ -53,7 +53,7 @@ REFUSED = [
     (f"{GROUP}/v1alpha1", "AuthorizationPolicies", codes.UNKNOWN_KIND, None),
     (f"{GROUP}/v1alpha1", "Whatever", codes.UNKNOWN_KIND, None),
     ("eastgate.dev/v1alpha1", "DecisionTests", codes.UNKNOWN_KIND, None),
-    # our kinds in a group that has none of them: the group was misread or misspelt
+    # Eastgate's kinds in another group: the group is wrong or misspelt
     ("eastgate.dev/v1alpha1", "AuthorizationPolicy", codes.UNKNOWN_KIND, None),
     ("gateway.networking.k8s.io/v1", "AuthorizationPolicy", codes.UNKNOWN_KIND, None),
     ("gateway.networking.xk8s.io/v1alpha1", "XAuthorizationPolicy", codes.UNKNOWN_KIND, None),

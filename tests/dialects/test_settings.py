@@ -1,4 +1,4 @@
-"""Settings that dialects bring are read wherever settings are."""
+"""Settings of dialects are read at all places with settings."""
 
 from __future__ import annotations
 

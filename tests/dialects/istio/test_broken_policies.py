@@ -1,4 +1,4 @@
-"""A policy of Istio with errors leaves everything undecided that it may be about."""
+"""A policy of Istio with errors leaves everything undecided that it may apply to."""
 
 from __future__ import annotations
 

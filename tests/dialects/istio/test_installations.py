@@ -1,4 +1,4 @@
-"""The objects that install Istio tell the MeshConfig, and the gateways that they make."""
+"""The objects that install Istio contain the MeshConfig, and the gateways that they create."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_chart_of_something_else_tells_nothing(other: str) -> None:
 
 
 def test_the_gateways_of_an_operator_are_workloads() -> None:
-    """Those of its profile, and those that it lists. A Deployment in a manifest counts more."""
+    """Installations create the gateways of their profile, and listed ones. A Deployment in a manifest overrides these."""
     listed = """{profile: PROFILE, components: {ingressGateways: [
       {name: internal, namespace: edge, label: {istio: internal}}, {name: shut, enabled: false}]}}"""
     of_profile = told(OPERATOR.replace("{meshConfig: MESH}", listed))
@@ -130,7 +130,7 @@ spec:
 @pytest.mark.parametrize("profile", ["default", "demo", "openshift", "preview", "stable"])
 @pytest.mark.parametrize("metadata", ["", "metadata: {namespace: operators}", "metadata: {name: mesh}"])
 def test_the_gateways_are_in_the_namespace_of_the_control_plane(profile: str, metadata: str) -> None:
-    """An IstioOperator is a file of istioctl: it needs no name, and its own namespace does not matter."""
+    """An IstioOperator is a file for istioctl: it needs no name, and its own namespace is ignored."""
     operator = WITHOUT_METADATA.replace("kind: IstioOperator", f"kind: IstioOperator\n{metadata}")
     reading = read(operator.replace("{meshConfig: MESH}", f"{{profile: {profile}}}"))
     assert "istio-system/istio-ingressgateway" in reading.world.workloads
@@ -159,7 +159,7 @@ def test_gateways_come_and_go_with_their_operator() -> None:
     ids=["operator and chart", "two operators", "ConfigMap and operator"],
 )
 def test_sources_that_contradict_each_other_are_an_error(first: str, second: str) -> None:
-    if first is not CONFIG_MAP:  # which names no provider
+    if first is not CONFIG_MAP:  # the ConfigMap names no provider
         read(told(first) + told(second))
     with pytest.raises(ManifestError, match="is another than that of"):
         read(told(first, "NONE") + told(second, "BASE"))

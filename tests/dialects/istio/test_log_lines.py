@@ -1,4 +1,4 @@
-"""Lines of Istio's proxies: what is read in them, and what cannot be."""
+"""Lines of Istio's proxies: the decisions in them, and lines that cannot be read."""
 
 from __future__ import annotations
 
@@ -215,11 +215,11 @@ def test_ztunnel_may_log_json() -> None:
     assert (str(decision.cause.policy), decision.called.port) == ("AuthorizationPolicy/foo/deny", 9080)
 
 
-# What tells of no decision
+# Lines without a decision
 
 
 def test_the_lines_of_a_real_envoy_are_read() -> None:
-    """Envoy 1.40 wrote them, with Istio's formats, for requests of curl: DELETE, PUT, GET, POST and two bad tokens."""
+    """Envoy 1.40 wrote these lines, with Istio's formats, for curl: DELETE, PUT, GET, POST and two bad tokens."""
     told = []
     for line in (Path(__file__).parent / "envoy.log").read_text().splitlines():
         try:
@@ -228,7 +228,7 @@ def test_the_lines_of_a_real_envoy_are_read() -> None:
             told.append(error.diagnostic.code.id)
         else:
             told.append(f"{decision.method} {'allow' if decision.cause.allowed else 'deny'}: {decision.cause.words}")
-    connection = "EG2152"  # a line of the listener, about a connection whose requests have lines of their own
+    connection = "EG2152"  # a line of the listener: the requests of the connection have their own lines
     none = "no rule of an ALLOW policy matches"
     plaintext = "None deny: plaintext where mTLS is required, or TLS that is not the mesh's"
     requests = [

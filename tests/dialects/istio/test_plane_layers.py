@@ -1,4 +1,4 @@
-"""What each proxy does with policies, and what it says of it: decisions on whole manifests."""
+"""The effect of policies at each proxy, and its explanation: decisions on whole manifests."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def decide(
 
 
 def decide_by_ours(policies: str, source: str, to: str, path: str | None = None) -> Decision:
-    """Decide as the proxies of Eastgate do."""
+    """Decide with the proxies of Eastgate."""
     settings = Settings.from_mapping({"dataPlane": "eastgate"})
     method = None if path is None else "GET"
     return authority(OBJECTS + policies, settings).decide(Question.of(source, to, port=80, method=method, path=path))

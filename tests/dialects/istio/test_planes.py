@@ -1,4 +1,4 @@
-"""Which proxy serves a pod, and which waypoint its traffic goes through."""
+"""The proxy that serves a pod, and the waypoint of its traffic."""
 
 from __future__ import annotations
 
@@ -342,6 +342,6 @@ def test_a_waypoint_sees_the_port_and_the_address_of_the_service() -> None:
     assert seen_by(binding, at_port) == Is(PORT, OneOf(frozenset({8080})))
     assert seen_by(binding, Is(PORT, OneOf(frozenset({81, 82})))) == Is(PORT, OneOf(frozenset({9000})))
     assert seen_by(binding, Is(PORT, OneOf(frozenset({8080})))) == Is(PORT, OneOf(frozenset()))
-    assert mentions(seen_by(binding, Is(PORT, OneOf(frozenset({81}))))) > {PORT}  # which of two is unknown
+    assert mentions(seen_by(binding, Is(PORT, OneOf(frozenset({81}))))) > {PORT}  # it is unknown which of two it is
     assert DESTINATION_ADDRESS not in mentions(seen_by(binding, at_address))
     assert seen_by(Binding(None, waypoint()), at_port) == at_port

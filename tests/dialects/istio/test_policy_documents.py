@@ -1,4 +1,4 @@
-"""AuthorizationPolicies as documents: what they are attached to, and that no document crashes the reader."""
+"""AuthorizationPolicies as documents: their targets, and documents that must not crash the reader."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_gateways_are_selected_by_the_labels_of_their_pods() -> None:
     assert all(isinstance(gateway, Gateway) for gateway in world.gateways.values())
     chosen = [
         ({"istio": "ingress"}, {"g"}),
-        ({"team": "a"}, {"other"}),  # of the other no pod is declared: it has the labels of its Gateway
+        ({"team": "a"}, {"other"}),  # the other has no declared pod: it has the labels of its Gateway
         ({"gateway.networking.k8s.io/gateway-name": "other"}, {"other"}),
         ({}, {"g", "other"}),
         ({"istio": "egress"}, set()),

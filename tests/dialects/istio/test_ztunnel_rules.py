@@ -1,4 +1,4 @@
-"""Rules at ztunnel, by upstream's own cases (testdata/deny-groups, allow-groups, authorization_test.go)."""
+"""Rules at ztunnel, in upstream's own cases (testdata/deny-groups, allow-groups, authorization_test.go)."""
 
 from __future__ import annotations
 

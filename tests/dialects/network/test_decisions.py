@@ -1,4 +1,4 @@
-"""What is decided beyond the conformance tables: readings, errors, audit, names, groups of others."""
+"""Decisions beyond the conformance tables: readings, errors, audit, names, groups of other projects."""
 
 from __future__ import annotations
 
