@@ -316,7 +316,7 @@ def read_log_line(line: str) -> LoggedDecision | None:
 
 
 def surroundings(world: World) -> Hashable:
-    """Return the parts of a world that layers at any point may depend on, beside objects of `surrounding_kinds`."""
+    """Return the parts of a world that layers at any point may depend on, other than objects of `surrounding_kinds`."""
     found = (dialect.surroundings.of for dialect in DIALECTS)
     return tuple(of(world) for of in found if of is not None)
 

@@ -1,4 +1,4 @@
-"""The properties of a CustomResourceDefinition beside the shape."""
+"""The properties of a CustomResourceDefinition other than the shape."""
 
 from __future__ import annotations
 

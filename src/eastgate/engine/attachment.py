@@ -55,7 +55,7 @@ P = TypeVar("P", bound=Targeting)
 
 
 class Attachments(Generic[P]):
-    """An index of policies. It finds the policies of one workload without a look at all policies."""
+    """An index of policies. It finds the policies of one workload without a scan of all policies."""
 
     def __init__(self, world: World, policies: Iterable[P] = ()) -> None:
         self._world = world

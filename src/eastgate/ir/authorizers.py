@@ -54,7 +54,7 @@ class Ruling:
     """The answer of an authorizer that Eastgate runs itself, and the status for a denied client.
 
     `steps` explain the answer. `document` is the input of the authorizer, without secrets. If the answer allows, the
-    application gets `headers`, and it does not get the `removed` headers, the `parameters` of the query (as they are
+    application gets `headers`. The proxy removes the `removed` headers, the `parameters` of the query (as they are
     spelled there) and the `cookies` (as the client sent them). If the answer denies, the client gets `headers` and
     `body`. The proxy gets `metadata`. `origin` is the part of a policy that decided, if the rules are from several
     policies.

@@ -16,8 +16,8 @@ from eastgate.ir.placement import ProxyReading
 class Derivation(Protocol):
     """Derives attributes of a request for one layer, such as the claims of a token that the layer accepts.
 
-    Derivations are hashable, and equal ones derive the same. `depends_on` names the input of a derivation beside the
-    request, or is None. Attributes of two configurations mean the same if their `depends_on` are equal.
+    Derivations are hashable, and equal ones derive the same. `depends_on` names the input of a derivation other than
+    the request, or is None. Attributes of two configurations mean the same if their `depends_on` are equal.
     """
 
     @property

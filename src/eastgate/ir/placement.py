@@ -80,9 +80,9 @@ class PolicyReading(Reading, Protocol):
 class ProxyReading:
     """A reading that says which proxy enforces policies at a workload. `by` is None if none does.
 
-    A chain without an enforcer has no stages. A chain that is not `certain` to be enforced has the stages of its
-    policies, so that it allows only requests that are allowed in both cases. `ports` are the ports in doubt; if empty,
-    all are. `choice` is the value of the setting, and `choices` are the values that would end the doubt.
+    A chain without an enforcer has no stages. If it is not `certain` that a chain is enforced, it has the stages of its
+    policies: it allows only requests that are allowed in both cases. `ports` are the ports in doubt; if empty, all are.
+    `choice` is the value of the setting, and `choices` are the values that would end the doubt.
     """
 
     policies: tuple[PolicyRef, ...]

@@ -288,7 +288,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A layer with its audited policies in force beside the others. It gives the would-be decision.
+    """A layer with its audited policies in force, in addition to the others. It gives the would-be decision.
 
     `policies` are the audited policies that would change the layer. `closing` are the audited policies that deny by
     their presence: with one of them in force, the layer denies requests that no rule allows.
@@ -358,7 +358,7 @@ UNOPPOSED: Final = Outcome(allowed=True)  # no policy, or none that denies or ac
 
 
 Stances: TypeAlias = tuple[tuple[str, Hashable], ...]
-"""Inputs of layers beside the policies, by the name of the dialect. Most dialects have none."""
+"""Inputs of layers other than policies, by the name of the dialect. Most dialects have none."""
 
 P_co = TypeVar("P_co", covariant=True)
 

@@ -25,7 +25,7 @@ SPAN = Span(SourceText("policy.yaml", "policy"), 1, 1, 1, 2)
 
 
 def peers(text: str) -> list[PeerAuthentication]:
-    """Return policies such as `mesh STRICT; namespace UNSET; workload UNSET 80=DISABLE`, each perhaps with `@<time>`."""
+    """Return policies like `mesh STRICT; namespace UNSET; workload UNSET 80=DISABLE`, some with `@<time>`."""
     return [_peer(part.split(), index) for index, part in enumerate(text.split(";")) if part.strip()]
 
 

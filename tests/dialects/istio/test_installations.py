@@ -103,7 +103,7 @@ def test_a_chart_of_something_else_tells_nothing(other: str) -> None:
 
 
 def test_the_gateways_of_an_operator_are_workloads() -> None:
-    """Installations create the gateways of their profile, and listed ones. A Deployment in a manifest overrides these."""
+    """An installation creates the gateways of its profile, and listed ones. A Deployment overrides these."""
     listed = """{profile: PROFILE, components: {ingressGateways: [
       {name: internal, namespace: edge, label: {istio: internal}}, {name: shut, enabled: false}]}}"""
     of_profile = told(OPERATOR.replace("{meshConfig: MESH}", listed))

@@ -100,7 +100,7 @@ P = TypeVar("P", bound=IstioPolicy)
 
 @dataclass(frozen=True, slots=True)
 class IstioStance:
-    """The inputs of a workload's layers beside its policies.
+    """The inputs of a workload's layers other than its policies.
 
     `is_gateway`: the workload is a pod of a Gateway. `gateway` is its name, if it is a Gateway of Gateway API, and
     `is_waypoint` says whether it is a waypoint. `address` is the address of the workload, if a policy reads it.

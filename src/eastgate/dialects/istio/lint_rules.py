@@ -324,7 +324,7 @@ def _matches_everything(rule: IstioRule) -> bool:
 
 
 def check_providers(context: Context) -> Iterator[Finding]:
-    """Report providers of CUSTOM policies that cannot be asked, or that fail open."""
+    """Report providers of CUSTOM policies that are not valid, or that fail open."""
     mesh = mesh_settings(context.settings, context.world)
     is_known = bool(mesh_sources(context.settings, context.world))
     for policy in _policies(context):

@@ -175,7 +175,7 @@ def unexposed_ports(
 ) -> Iterator[Finding]:
     """Report each port, by number or name, that no workload of a policy declares.
 
-    Each port has a function that returns its span. `also` returns ports that a workload exposes beside the declared
+    Each port has a function that returns its span. `also` returns ports that a workload exposes in addition to the declared
     ones.
     """
     keys = workloads.workloads_of.get(policy.ref, []) if ports else []
@@ -189,7 +189,7 @@ def unexposed_ports(
     may_be_made = any(_has_made_pods(target, workloads) for target in policy.targets)
     for port, find_span in ports:
         if port not in exposed and not may_be_made:
-            message = f"{policy.ref} is about port {port}, which {_name_with_verb(selected)} not expose"
+            message = f"{policy.ref} names port {port}, which {_name_with_verb(selected)} not expose"
             suggestions = {str(number) for number in numbers}
             help_ = f"write one of {list_some(suggestions | (names if isinstance(port, str) else set()))}"
             mapped = _service_port(port, selected, workloads)

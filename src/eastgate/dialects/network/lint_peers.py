@@ -93,22 +93,20 @@ def _empty_peer(
     meant = intended_label(labels) if selects_system_namespace(namespaces) else None
     if meant is not None and not select_pods(namespaces, labels, pods):
         key, _, close = meant
-        message = (
-            f"{policy.ref} is about pods {labels} in namespaces {namespaces}, and none is known to have these labels"
-        )
+        message = f"{policy.ref} selects pods {labels} in namespaces {namespaces}, but no known pod has these labels"
         yield Finding(codes.NO_PEER, message, peer.span, f"did you mean {key}: {close}?", (str(policy.ref),))
     elif not homes:
         is_elsewhere = selects_system_namespace(namespaces, world.namespaces)
         if not is_elsewhere and not is_own and (world.namespaces or NAME_LABEL in dict(namespaces.equalities)):
             message = (
-                f"{policy.ref} is about namespaces {namespaces}, and no namespace of the manifests has these labels"
+                f"{policy.ref} selects namespaces {namespaces}, but no namespace of the manifests has these labels"
             )
             help_ = _namespace_help(namespaces, world)
             yield Finding(codes.NO_PEER_NAMESPACE, message, peer.span, help_, (str(policy.ref),))
     elif any(home in pods.labels_in for home in homes) and not select_pods(namespaces, labels, pods):
         on_host = [pod.key for pod in _matching(namespaces, labels, pods)]
         if on_host:
-            message = f"{policy.ref} is not about {enumerated(on_host)}, in the network of the node"
+            message = f"{policy.ref} does not match {enumerated(on_host)}, in the network of the node"
             help_ = "select the addresses of the nodes by ipBlock"
             yield Finding(codes.HOST_NETWORK, message, peer.span, help_, (str(policy.ref), *on_host[:3]))
         elif not is_elsewhere and not may_come(labels, homes, context):
@@ -117,7 +115,7 @@ def _empty_peer(
 
 def _no_peer(policy: NetworkPolicy, peer: Peer, labels: Selector, homes: Sequence[str], pods: SelectedPods) -> Finding:
     where = enumerated(sorted(homes))
-    message = f"{policy.ref} is about pods {labels} in {where}, and no pod there has these labels"
+    message = f"{policy.ref} selects pods {labels} in {where}, but no pod there has these labels"
     help_ = _nearest_label(labels, homes, pods) or "write labels that the pods have"
     elsewhere = select_pods(Selector.of(), labels, pods)
     if elsewhere:
@@ -228,14 +226,14 @@ def _ports(
             named = [port for port in declared if port.name == item.name]
             if not any(item.transport in (None, port.protocol) for port in named):
                 protocol = f"{item.transport} " if item.transport is not None else ""
-                message = f"{policy.ref} is about the {protocol}port `{item.name}`, and none of {where} has one"
+                message = f"{policy.ref} names the {protocol}port `{item.name}`, but none of {where} has it"
                 names = ", ".join(sorted({port.name for port in declared if port.name})) or "their numbers"
                 help_ = f"write protocol: {named[0].protocol}" if named else f"write one of {names}"
                 yield Finding(codes.PORT_NAME, message, _span(policy, rule.ports_span, item.name), help_, subjects)
         elif item.first is not None and item.last is None and all(port.number != item.first for port in declared):
             lead = _service(item.first, destinations, pods)
             if lead is not None:
-                message = f"{policy.ref} is about port {item.first}, which none of {where} exposes"
+                message = f"{policy.ref} names port {item.first}, which none of {where} exposes"
                 help_ = f"{item.first} is the port of Service {lead[0]}; write that of its pods, {lead[1]}"
                 yield Finding(PORT_NOT_EXPOSED, message, _span(policy, rule.ports_span, item.first), help_, subjects)
 

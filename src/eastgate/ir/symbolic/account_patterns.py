@@ -86,7 +86,7 @@ class _Automaton:
         told_apart = (self._named | set("".join(but))) & _NAME_CHARACTERS
         others = sorted(_NAME_CHARACTERS - told_apart)[:1]
         alphabet = [*sorted(told_apart), *others]
-        # Beside the states: the name so far, if it may still become one of the exceptions.
+        # In addition to the states: the name so far, if it may still become one of the exceptions.
         ahead: list[tuple[_States, str | None]] = [(states, "") for states in before]
         seen: set[tuple[_States, str | None]] = set()
         while ahead:

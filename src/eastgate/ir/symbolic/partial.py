@@ -37,7 +37,7 @@ from eastgate.ir.symbolic.simplify import both, either, negation, network
 from eastgate.ir.symbolic.stages import Arm, Move, OrderedStage, order_chain
 from eastgate.ir.symbolic.trees import Tree, choice
 
-# An index of arms by caller, so that the arms of one caller are found without a look at all arms.
+# An index of arms by caller, so that the arms of one caller are found without a scan of all arms.
 
 
 class PredicatesByCaller:
