@@ -62,7 +62,7 @@ def test_the_details_name_a_rule(form: object, name: str, policy: str, rule: int
             "the token was refused: Jwt header is an invalid JSON",
         ),
         ("ext_authz_denied", "the external authorizer of a CUSTOM policy denied it"),
-        ("ext_authz_error", "the external authorizer of a CUSTOM policy could not be asked"),
+        ("ext_authz_error", "the external authorizer of a CUSTOM policy could not be reached"),
         ("filter_chain_not_found", "plaintext where mTLS is required, or TLS that is not the mesh's"),
     ],
 )

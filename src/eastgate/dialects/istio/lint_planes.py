@@ -187,7 +187,7 @@ def check_ports_without_proxy(context: Context) -> Iterator[Finding]:
 
 _UNBOUND = (
     "no waypoint is bound to it",
-    "label the Service istio.io/use-waypoint: <the name of a waypoint that takes it>",
+    "label the Service istio.io/use-waypoint: <the name of a waypoint that accepts it>",
 )
 _UNADDRESSED = (
     "it is headless, so clients call its pods",
@@ -261,8 +261,8 @@ def _port_findings(key: str, attached: Sequence[PeerAuthentication], root: str) 
     for port, mode in modes.ports:
         strict = mode.mode is MtlsMode.STRICT
         if mode.policy is not None and strict is not _is_closed(denials, port):
-            does = "takes plaintext" if strict else "refuses plaintext"
-            message = f"port {port} of {key} {does} all the same: ztunnel does not support mode {mode.mode} for it"
+            does = "accepts plaintext" if strict else "refuses plaintext"
+            message = f"port {port} of {key} {does} anyway: ztunnel does not support mode {mode.mode} for it"
             help_ = "write the mode of the workload, too" if strict else "write PERMISSIVE"
             yield Finding(codes.MODE_NOT_ENFORCED, message, mode.span, help_, (str(mode.policy.ref), key))
 

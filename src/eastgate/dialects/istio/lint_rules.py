@@ -193,7 +193,7 @@ def _host_problem(text: str) -> tuple[str, str] | None:
 def _namespace_problem(text: str) -> tuple[str, str] | None:
     if "/" not in text or "*" in text:
         return None
-    return "the name of a namespace contains no /", f"write serviceAccounts: [{text}], or the namespace alone"
+    return "the name of a namespace contains no /", f"write serviceAccounts: [{text}], or only the namespace"
 
 
 _PROBLEMS: Final = {
@@ -272,7 +272,7 @@ def _empty_entries(policy: IstioAuthorizationPolicy, rule: IstioRule) -> Iterato
         if entries == ():
             message = f"rule {rule.index} of {policy.ref} matches any {what}: `{name}: []` is the same as no `{name}`"
             span = locating.at(policy.span, "spec", "rules", rule.index, name)
-            help_ = f"write who is meant, or leave `{name}` out" if name == "from" else f"leave `{name}` out"
+            help_ = f"write sources, or leave `{name}` out" if name == "from" else f"leave `{name}` out"
             yield Finding(codes.EMPTY_ENTRIES, message, span, help_, (str(policy.ref),))
 
 
@@ -313,7 +313,7 @@ def check_default(context: Context) -> Iterator[Finding]:
         others = (workloads[other.ref] for other in allowing if other is not policy)
         alone = sorted(workloads[policy.ref] - set[str]().union(*others))
         if alone and policy.rules and not any(map(_matches_everything, policy.rules)):
-            message = f"{policy.ref} alone makes {enumerated(alone)} deny what it does not allow"
+            message = f"{policy.ref} alone makes {enumerated(alone)} deny all requests that it does not allow"
             help_ = "select the intended workloads, or suppress this"
             span = locating.name_of(policy.span)
             yield Finding(codes.DENY_BY_DEFAULT, message, span, help_, (str(policy.ref), *alone[:3]))

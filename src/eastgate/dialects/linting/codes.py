@@ -27,8 +27,8 @@ NO_SUCH_TARGET = Code(
 PORT_NOT_EXPOSED = Code(
     "EG6003",
     "port that no selected workload exposes",
-    "Ports are those of the workload (`containerPort`), not those of a Service. Workloads that declare no ports are "
-    "taken to expose any.",
+    "Policies name ports of the workload (`containerPort`), not of a Service. Workloads that declare no ports "
+    "may expose any.",
     Severity.WARNING,
     needs_cluster=True,
     wrong="# Service: {port: 80, targetPort: 8080}\nports: [80]\n",

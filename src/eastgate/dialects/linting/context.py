@@ -175,8 +175,8 @@ def unexposed_ports(
 ) -> Iterator[Finding]:
     """Report each port, by number or name, that no workload of a policy declares.
 
-    Each port has a function that returns its span. `also` returns ports that a workload exposes in addition to the declared
-    ones.
+    Each port has a function that returns its span. `also` returns ports that a workload exposes in addition to its
+    declared ports.
     """
     keys = workloads.workloads_of.get(policy.ref, []) if ports else []
     selected = [workloads.workload(key) for key in keys]

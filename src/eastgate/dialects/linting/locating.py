@@ -207,4 +207,8 @@ def _suggestion(namespace: str, name: str, declared: Iterable[str]) -> str | Non
     if close:
         return f"did you mean {close}?"
     elsewhere = next((key for key in keys if key.endswith(f"/{name}")), None)
-    return f"there is one in another namespace, {elsewhere}: a policy is beside its target" if elsewhere else None
+    return (
+        f"there is one in another namespace, {elsewhere}: a policy must be in the namespace of its target"
+        if elsewhere
+        else None
+    )

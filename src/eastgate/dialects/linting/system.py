@@ -68,13 +68,13 @@ COMPONENTS: Final[tuple[SystemComponent, ...]] = (
         (("tier", "control-plane"),),
     ),
     _of(
-        "providers of clusters run the way from the control plane to the nodes",
+        "providers of clusters run the tunnel from the control plane to the nodes",
         "kube-system",
         "konnectivity-agent konnectivity-server proxy-agent",
         "konnectivity-agent",
     ),
     _of(
-        "providers of clusters install it; the API server asks it for metrics",
+        "providers of clusters install it; the API server reads metrics from it",
         "kube-system",
         "metrics-server rke2-metrics-server",
         "metrics-server",
@@ -214,7 +214,7 @@ COMPONENTS: Final[tuple[SystemComponent, ...]] = (
         "helm-controller kustomize-controller notification-controller source-controller",
     ),
     _of(
-        "Argo CD is installed before what it applies",
+        "Argo CD is installed before the applications that it deploys",
         "argo argo-cd argo-events argo-rollouts argo-workflows argocd",
         "argo-cd argo-rollouts argocd argocd-application-controller argocd-applicationset-controller "
         "argocd-commit-server argocd-dex-server argocd-notifications-controller argocd-redis argocd-redis-ha-haproxy "

@@ -53,11 +53,11 @@ def _defaults(policy: NetworkPolicy) -> Iterator[Finding]:
     ingress = spec.get("ingress") if spec is not None else None
     if egress is not None and egress.value == []:
         message = f"{policy.ref} does not isolate for egress: all egress is allowed"
-        help_ = "write policyTypes: [Ingress, Egress], or [Egress] alone"
+        help_ = "write policyTypes: [Ingress, Egress], or only [Egress]"
         yield Finding(codes.EGRESS_OPEN, message, egress.span, help_, (str(policy.ref),))
     if policy.rules.get(Direction.EGRESS) and ingress is None:
         message = f"{policy.ref} has only rules for egress, and allows no ingress"
-        help_ = "write policyTypes: [Egress]; or [Ingress, Egress], if that is meant"
+        help_ = "write policyTypes: [Egress], or [Ingress, Egress] if this is intended"
         span = egress.span if egress is not None else policy.span
         yield Finding(codes.INGRESS_CLOSED, message, span, help_, (str(policy.ref),))
 

@@ -107,10 +107,8 @@ def _one_side(pods: SelectedPods, policy: NetworkPolicy, direction: Direction, r
         if refusing and _is_about(peer, direction, all_refuse=len(refusing) == len(others)):
             keys = enumerated([pod.key for pod in refusing])
             toward = enumerated([pod.key for pod in selected])
-            words = ("sends", "to") if end is Direction.EGRESS else ("takes", "from")
-            message = (
-                f"{policy.ref} allows {keys}, whose own {end} policies refuse what it {words[0]} {words[1]} {toward}"
-            )
+            preposition = "to" if end is Direction.EGRESS else "from"
+            message = f"{policy.ref} allows {keys}, but {end} policies there refuse connections {preposition} {toward}"
             closing = sorted({str(each.ref) for pod in refusing for each in pods.isolating(pod, end)})
             help_ = f"allow it at the other end, too: {enumerated(closing)}"
             yield Finding(codes.ONE_SIDE, message, peer.span, help_, (str(policy.ref), *closing[:3]))

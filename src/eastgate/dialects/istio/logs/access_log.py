@@ -62,7 +62,7 @@ def cause_of(details: str, termination: str, flags: str) -> LoggedCause | None:
             words = "the external authorizer of a CUSTOM policy denied it"
             return LoggedCause(False, words, kinds=frozenset({AUTHORIZATION}), external="deny")
         case "ext_authz_error":
-            words = "the external authorizer of a CUSTOM policy could not be asked"
+            words = "the external authorizer of a CUSTOM policy could not be reached"
             return LoggedCause(False, words, kinds=frozenset({AUTHORIZATION}), external="error")
         case "filter_chain_not_found":
             words = "plaintext where mTLS is required, or TLS that is not the mesh's"
