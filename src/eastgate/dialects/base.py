@@ -264,7 +264,9 @@ class Dialect(Generic[P]):
         self, policies: Sequence[object], settings: Settings, world: World, workloads: Collection[str] | None
     ) -> Iterable[Diagnostic]:
         """Yield the warnings of `notices` about the policies of this dialect."""
-        return self.notices(self._of(policies), settings, world, workloads) if self.notices is not None else ()
+        return (
+            self.notices(self._own_policies(policies), settings, world, workloads) if self.notices is not None else ()
+        )
 
     def conditions(
         self, policy: object, policies: Sequence[object], settings: Settings, world: World
@@ -272,7 +274,7 @@ class Dialect(Generic[P]):
         """Return the conditions that a policy would show; none for a policy of another dialect."""
         if self.status is None or not isinstance(policy, self.model):
             return ()
-        return self.status(policy, self._of(policies), settings, world)
+        return self.status(policy, self._own_policies(policies), settings, world)
 
     def named_ports(self, policy: object) -> Iterable[str]:
         """Return the names of ports in a policy; none for a policy of another dialect."""
@@ -284,29 +286,29 @@ class Dialect(Generic[P]):
         """Return the summary in the status of a policy, or an empty one."""
         if self.summary is None or not isinstance(policy, self.model):
             return {}
-        return self.summary(policy, self._of(policies), settings, world)
+        return self.summary(policy, self._own_policies(policies), settings, world)
 
     def split_parents(self, policy: object) -> Sequence[tuple[ParentRef, P]]:
         """Return the parents of a route, each with the route as if it had no other; none for other policies."""
         return self.parents(policy) if self.parents is not None and isinstance(policy, self.model) else ()
 
-    def _of(self, policies: Sequence[object]) -> list[P]:
+    def _own_policies(self, policies: Sequence[object]) -> list[P]:
         return [policy for policy in policies if isinstance(policy, self.model)]
 
     def stance_of(self, workload: Workload, attached: Sequence[Attachment[object]], scene: Scene) -> Hashable:
         """Return the inputs of a workload's layers other than its policies, or None if there are none."""
-        return self.stance(workload, self._ours(attached), scene) if self.stance is not None else None
+        return self.stance(workload, self._own_attachments(attached), scene) if self.stance is not None else None
 
     def assemble_end(self, attached: Sequence[Attachment[object]], direction: Direction, scene: Scene) -> list[Layer]:
         """Return the layers of this dialect at one end of connections; none without policies there."""
-        ours, ends = self._ours(attached), self.ends
+        ours, ends = self._own_attachments(attached), self.ends
         if not ours or ends is None:
             return []
         return with_audit(ours, None, lambda put, _: ends(put, direction, scene), self.enforce, self.enforce_stance)
 
     def assemble(self, attached: Sequence[Attachment[object]], scene: Scene) -> list[Layer]:
         """Return the layers of this dialect at a point; none without policies and a stance there."""
-        ours, stance = self._ours(attached), scene.stance
+        ours, stance = self._own_attachments(attached), scene.stance
         if not ours and stance is None:
             return []
 
@@ -315,7 +317,7 @@ class Dialect(Generic[P]):
 
         return with_audit(ours, stance, assemble, self.enforce, self.enforce_stance)
 
-    def _ours(self, attached: Sequence[Attachment[object]]) -> list[Attachment[P]]:
+    def _own_attachments(self, attached: Sequence[Attachment[object]]) -> list[Attachment[P]]:
         return [
             Attachment(policy, attachment.service, attachment.host, attachment.perhaps)
             for attachment in attached

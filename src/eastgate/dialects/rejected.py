@@ -43,11 +43,13 @@ UNREADABLE = Placement(None, "unreadable")
 # Errors in the text itself, which make the rest of it unreliable
 _TEXT_ERRORS = frozenset(code.id for code in vars(text_codes).values() if isinstance(code, Code))
 _TEXT_ERRORS -= {text_codes.PLACEHOLDER.id}
-_HEAD = ("apiVersion", "kind", "metadata")
+_HEAD_FIELDS = ("apiVersion", "kind", "metadata")
 _KNATIVE = ("serving.knative.dev", "Service")
-_INSIDE = frozenset({("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")})
-_PARENT = ("kind", "name", "namespace")
-_TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server")
+_NAMESPACE_LOCAL_KINDS = frozenset(
+    {("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")}
+)
+_PARENT_FIELDS = ("kind", "name", "namespace")
+_TARGET_FIELDS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def reject(
 def stays_in_namespace(document: Document) -> bool:
     """Return whether an object affects only its own namespace: pods, their controllers, Services and the like."""
     kind = "KnativeService" if (document.group, document.kind) == _KNATIVE else document.kind
-    return (document.group, document.kind) in _INSIDE or CONTROLLER_KINDS.get(kind) == document.group
+    return (document.group, document.kind) in _NAMESPACE_LOCAL_KINDS or CONTROLLER_KINDS.get(kind) == document.group
 
 
 def _targets(
@@ -122,7 +124,7 @@ def _targets(
         return (Everything(namespace),)
     unsound = [error for error in errors if error.code.id in _TEXT_ERRORS]
     if any(
-        error.span is None or error.span.underlined in _HEAD or _is_within(document, error.span, "metadata")
+        error.span is None or error.span.underlined in _HEAD_FIELDS or _is_within(document, error.span, "metadata")
         for error in unsound
     ):
         return (Everything(None),)
@@ -140,7 +142,7 @@ def _targets(
         return (Everything(namespace), *_parents(document, [] if unsound else content["parentRefs"]))
     if not is_policy and not stays_in_namespace(document):
         return (Everything(None),)
-    if kind is None or unsound or any(_has_error_in(document, errors, field) for field in _TARGETS):
+    if kind is None or unsound or any(_has_error_in(document, errors, field) for field in _TARGET_FIELDS):
         return (Everything(namespace),)
     if kind.by_reference:
         return ()
@@ -151,7 +153,7 @@ def _targets(
 def _parents(document: Document, refs: object) -> Iterator[Target]:
     """Yield the parents of a route with errors in other namespaces, or everything if they cannot be read."""
     for ref in refs if isinstance(refs, list) and refs else [None]:
-        kind, name, namespace = (ref.get(key) for key in _PARENT) if isinstance(ref, dict) else (None, None, 0)
+        kind, name, namespace = (ref.get(key) for key in _PARENT_FIELDS) if isinstance(ref, dict) else (None, None, 0)
         if kind not in (None, "Gateway", "Server", "Service") or not isinstance(namespace, str | None):
             yield Everything(None)
         elif namespace is None or namespace == document.home:

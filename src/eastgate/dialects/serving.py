@@ -68,7 +68,7 @@ TARGETS = Column("Targets", ".spec.targetRefs")
 PROGRAMMED = Column("Programmed", '.status.conditions[?(@.type=="Programmed")].status')
 PROBLEM = Column("Problem", '.status.conditions[?(@.status!="True")].reason')
 _PROBLEM = Column("Problem", '.status.ancestors[*].conditions[?(@.status!="True")].reason')
-_OURS = '@.controllerName=="eastgate.dev/policy-controller"'  # its first entry is the worst
-_PROGRAMMED = Column("Programmed", f'.status.ancestors[?({_OURS})].conditions[?(@.type=="Programmed")].status')
+_OF_EASTGATE = '@.controllerName=="eastgate.dev/policy-controller"'  # its first entry is the worst
+_PROGRAMMED = Column("Programmed", f'.status.ancestors[?({_OF_EASTGATE})].conditions[?(@.type=="Programmed")].status')
 _CONTROLLER = Column("Controller", ".status.ancestors[*].controllerName", priority=1)
 ATTACHED = (_CONTROLLER, _PROGRAMMED, _PROBLEM, AGE)

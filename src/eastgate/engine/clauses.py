@@ -28,7 +28,7 @@ class NamedCallers(NamedTuple):
 
 
 @dataclass(slots=True)
-class Filed:
+class ClausesByCaller:
     """Clauses by the callers that they name, in the order of the rules."""
 
     exact: dict[object, list[Clause]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Filed:
     entries: int = 0
 
     @classmethod
-    def of(cls, rules: Iterable[Predicate]) -> Filed:
+    def of(cls, rules: Iterable[Predicate]) -> ClausesByCaller:
         """Index the clauses of these rules."""
         filed = cls()
         for rank, predicate in enumerate(rules):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from eastgate.basics.records import dataclass
-from eastgate.engine.clauses import Filed
+from eastgate.engine.clauses import ClausesByCaller
 from eastgate.engine.conditions import compile_condition
 from eastgate.engine.search import build_search
 from eastgate.engine.table import VerdictTable, build_table
@@ -91,26 +91,28 @@ def _compile_layer(layer: Layer, verdicts: Verdicts) -> Finder:
     """Compile a layer, to a table if possible. Requests with unknown attributes are completed."""
     chains = [_steps(layer.name, chain, verdicts) for chain in layer.chains]
 
-    def with_care(request: Request) -> VerdictNumber:
+    def complete_and_decide(request: Request) -> VerdictNumber:
         return verdicts.of(complete(layer, request).outcome)
 
     match chains:
         case [[_Search(rules, results)]] if layer.looks_at <= _NETWORK:
-            table = build_table(Filed.of(rules), [_final(verdict) for verdict in results], with_care)
+            table = build_table(
+                ClausesByCaller.of(rules), [_final(verdict) for verdict in results], complete_and_decide
+            )
             if table is not None:  # the table handles unknown attributes itself
                 return table
 
     decide = _compile_selector(layer, [_compile_chain(steps) for steps in chains])
 
-    def decide_carefully(request: Request) -> VerdictNumber:
+    def decide_with_completion(request: Request) -> VerdictNumber:
         if request.needs_care:
-            return with_care(request)
+            return complete_and_decide(request)
         try:
             return decide(request)
         except KeyError:  # an attribute that a rule reads is unknown
-            return with_care(request)
+            return complete_and_decide(request)
 
-    return Function(decide_carefully)
+    return Function(decide_with_completion)
 
 
 def _compile_selector(layer: Layer, chains: Sequence[_Decide]) -> _Decide:
@@ -180,12 +182,12 @@ def _compile_chain(steps: Sequence[_Step]) -> _Decide:
 
 
 def _compile_search(search: _Search) -> Callable[[Request], int]:
-    filed = Filed.of(search.rules)
-    table = build_table(filed, search.results, _never)
+    filed = ClausesByCaller.of(search.rules)
+    table = build_table(filed, search.results, _reject_unknown)
     return table.find if table is not None else build_search(filed, search.results)
 
 
-def _never(request: Request) -> VerdictNumber:
+def _reject_unknown(request: Request) -> VerdictNumber:
     raise AssertionError(f"identity and port must be known: {request}")
 
 

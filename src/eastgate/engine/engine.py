@@ -66,16 +66,16 @@ class Engine(Programs[P]):
             self._network.add(policy.ref)
         else:
             self._network.discard(policy.ref)
-        anywhere = self._anywhere(policy.ref)
-        return self._forget(self._attachments.put(policy) | anywhere | self._anywhere(policy.ref))
+        anywhere = self._named_points_of(policy.ref)
+        return self._forget(self._attachments.put(policy) | anywhere | self._named_points_of(policy.ref))
 
     def remove_policy(self, ref: PolicyRef) -> frozenset[Point]:
         """Remove a policy, if it exists, and return the points that it touched."""
         self._network.discard(ref)
-        anywhere = self._anywhere(ref)
+        anywhere = self._named_points_of(ref)
         return self._forget(self._attachments.remove(ref) | anywhere)
 
-    def _anywhere(self, ref: PolicyRef) -> set[Point]:
+    def _named_points_of(self, ref: PolicyRef) -> set[Point]:
         """Return the gateways, routes and backends with programs, declared or not, that a policy may target."""
         policy = self._attachments.policies.get(ref)
         if self._attachments.is_about_rules(ref):

@@ -142,7 +142,7 @@ def _on_port(predicate: Predicate, port: Known) -> set[bool]:
         case Not(part):
             return {not held for held in _on_port(part, port)}
         case Is(attribute, matcher) if attribute == PORT:
-            return {isinstance(port, int) and _in(matcher, port)}
+            return {isinstance(port, int) and _matches(matcher, port)}
         case _:
             return {True, False}
 
@@ -230,11 +230,11 @@ def holds(predicate: Predicate, request: Request) -> bool:
                 return assumed
             value = request.values[attribute]
             if isinstance(value, tuple):  # a repeated attribute
-                return any(_in(matcher, text) for text in ([",".join(value)] if joined else value))
-            return value is not None and _in(matcher, value)
+                return any(_matches(matcher, text) for text in ([",".join(value)] if joined else value))
+            return value is not None and _matches(matcher, value)
 
 
-def _in(matcher: Matcher, value: Value) -> bool:
+def _matches(matcher: Matcher, value: Value) -> bool:
     match matcher:
         case OneOf(values):
             return any(type(value) is type(v) and value == v for v in values)
@@ -249,7 +249,7 @@ def _in(matcher: Matcher, value: Value) -> bool:
         case AnyAccount(trust_domain):
             namespace = str(value).removeprefix(f"spiffe://{trust_domain}/ns/").split("/")[0]
             is_name = re.fullmatch("[A-Za-z0-9._-]+", namespace) is not None and namespace not in (".", "..")
-            return is_name and _in(AccountsOf(trust_domain, namespace), value)
+            return is_name and _matches(AccountsOf(trust_domain, namespace), value)
         case InNetwork(networks):
             at = parse_network(value)
             return any(at.subnet_of(n) for n in networks if n.version == at.version)  # type: ignore[arg-type]
@@ -282,7 +282,7 @@ def _completions(layer: Layer, request: Request) -> Iterator[Request]:
     domains = []
     for attribute in unknown:
         matchers = [atom.matcher for atom in asked if atom.attribute == attribute]
-        domains.append(_several(attribute, matchers) if attribute in several else _domain(attribute, matchers))
+        domains.append(_repeated_values(attribute, matchers) if attribute in several else _domain(attribute, matchers))
     computed = dict.fromkeys(atom for atom in compared if isinstance(atom, Computed))
     tests: list[Is | Computed] = [test for test in computed if not test.attributes <= request.values.keys()]
     tests += dict.fromkeys(atom for atom in asked if atom.joined and atom.attribute in several)
@@ -341,12 +341,12 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     return [None, "\x00", *texts]
 
 
-def _several(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
+def _repeated_values(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     """Return None, and every set of the values that a matcher distinguishes."""
     told_apart = {}
     for value in _domain(attribute, matchers):
         if isinstance(value, str):
-            told_apart[tuple(_in(matcher, value) for matcher in matchers)] = value
+            told_apart[tuple(_matches(matcher, value) for matcher in matchers)] = value
     sizes = range(1, len(told_apart) + 1)
     return [None, *(values for size in sizes for values in combinations(told_apart.values(), size))]
 

@@ -20,7 +20,7 @@ from dataclasses import field
 from typing import NamedTuple, TypeAlias
 
 from eastgate.basics.records import dataclass
-from eastgate.engine.clauses import Clause, Filed
+from eastgate.engine.clauses import Clause, ClausesByCaller
 from eastgate.engine.conditions import Condition, compile_condition
 from eastgate.ir import And, Is, OneOf, Or, Predicate, Prefix, Request, Suffix, Value, values_of
 from eastgate.ir.attributes import PORT, Attribute
@@ -33,7 +33,7 @@ _MAX_UNINDEXED_RULES = 4  # a list of this length is searched faster than an ind
 _MAX_COPIES_PER_CLAUSE = 4  # clauses for many callers, for each clause for few callers
 
 
-def build_search(filed: Filed, results: Sequence[int]) -> Callable[[Request], int]:
+def build_search(filed: ClausesByCaller, results: Sequence[int]) -> Callable[[Request], int]:
     """Return a search. The result of rule i is `results[i]`; the last is for no match. It needs identity and port."""
     for_anyone = _List(filed.anyone, _search(filed.anyone))
     for_stems = {stem: _narrow(for_anyone, clauses) for stem, clauses in filed.stems.items()}

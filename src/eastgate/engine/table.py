@@ -16,7 +16,7 @@ from dataclasses import field
 from typing import TypeAlias
 
 from eastgate.basics.records import dataclass
-from eastgate.engine.clauses import Clause, Filed
+from eastgate.engine.clauses import Clause, ClausesByCaller
 from eastgate.ir import Request
 from eastgate.ir.spiffe import accounts_path_of
 
@@ -53,7 +53,9 @@ class VerdictTable(dict[object, _Entry]):
         return entry[None] if on_port is None else on_port
 
 
-def build_table(filed: Filed, results: Sequence[int], unknown: Callable[[Request], int]) -> VerdictTable | None:
+def build_table(
+    filed: ClausesByCaller, results: Sequence[int], unknown: Callable[[Request], int]
+) -> VerdictTable | None:
     """Return a table. The result of rule i is `results[i]`; the last one is for no match.
 
     Return None if rules read more attributes, or if the table would be too large: many callers, and many ports for all.

@@ -158,14 +158,14 @@ class AssumedConsent:
 
     def attach_to(self, request: Request, authorizers: Mapping[str, Authorizer]) -> Request:  # noqa: ARG002
         """Return the request as if every authorizer allowed it."""
-        return Request(request.values, _CONSENT, request.assumed, request.within)
+        return Request(request.values, _ALL_ALLOW, request.assumed, request.within)
 
     def with_used_answers(self, request: Request) -> Request:
         """Return the request unchanged."""
         return request
 
 
-class _Consent(Mapping[str, Answer]):
+class _AllAllow(Mapping[str, Answer]):
     def __getitem__(self, name: str) -> Answer:
         return Reply.ALLOW
 
@@ -176,4 +176,4 @@ class _Consent(Mapping[str, Answer]):
         return 0
 
 
-_CONSENT = _Consent()
+_ALL_ALLOW = _AllAllow()

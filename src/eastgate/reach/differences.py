@@ -194,9 +194,9 @@ class _Comparing:
         """Yield the differences of a pair, and record the doubts."""
         for was, now in pair.entrances:
             if self._spells and any(map(_shares_server, (was, now))):
-                self._note(DoubtReason.SHARED_SERVER, pair)
+                self._record_doubt(DoubtReason.SHARED_SERVER, pair)
             if _do_derivations_differ(was, now):
-                self._note(DoubtReason.DERIVED, pair)
+                self._record_doubt(DoubtReason.DERIVED, pair)
             for callers, spelling, old, new in self._lists(pair, was, now):
                 self.was_late = self.was_late or self._is_late()
                 if self.was_late:
@@ -229,9 +229,9 @@ class _Comparing:
         try:
             yield from oppositions(old, new, limits)
         except GaveUp:
-            self._note(DoubtReason.TOO_MANY, pair)
+            self._record_doubt(DoubtReason.TOO_MANY, pair)
 
-    def _note(self, reason: DoubtReason, pair: Pair) -> None:
+    def _record_doubt(self, reason: DoubtReason, pair: Pair) -> None:
         name = _name(pair)
         if not any(doubt.reason is reason and doubt.subject == name for doubt in self.doubts):
             self.doubts.append(ComparisonDoubt(reason, name))
@@ -249,7 +249,7 @@ class _Comparing:
                 if self.was_late:
                     return
                 if before.too_many or after.too_many:
-                    self._note(DoubtReason.TOO_MANY, pair)
+                    self._record_doubt(DoubtReason.TOO_MANY, pair)
                 else:
                     yield callers, Spelling.PLAIN, self._renamed(before.branches), after.branches
         layers = (*was.layers, *now.layers)
@@ -265,7 +265,7 @@ class _Comparing:
                     old = self._old.branches(was, cell, spelling=spelling)
                     new = self._new.branches(now, cell, spelling=spelling)
                 except TooManyEntries:
-                    self._note(DoubtReason.TOO_MANY, pair)
+                    self._record_doubt(DoubtReason.TOO_MANY, pair)
                 else:
                     yield alike, spelling, self._renamed(old), new
 

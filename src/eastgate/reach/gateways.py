@@ -57,7 +57,7 @@ def _asked_routes(world: World) -> dict[str, Route]:
 def _route_entrances(authority: Authority, route: Route) -> Iterator[Entrance]:
     """Yield the ports of a route's undeclared Gateways. A question about the route must pass ALL of them."""
     if not asks_for_gateway(route):
-        yield _alone(authority, route)
+        yield _entrance_without_gateway(authority, route)
         return
     by_port: dict[tuple[tuple[int, ...], bool | None, bool], list[Entrance]] = {}
     for gateway in undeclared_gateways(route, authority.world):
@@ -65,10 +65,10 @@ def _route_entrances(authority: Authority, route: Route) -> Iterator[Entrance]:
             by_port.setdefault((entrance.ports, entrance.tls, entrance.hides_http), []).append(entrance)
     for entrances in by_port.values():
         first = entrances[0]
-        yield first if len(entrances) == 1 else replace(first, passages=tuple(_through_all(entrances)))
+        yield first if len(entrances) == 1 else replace(first, passages=tuple(_passages_through_all(entrances)))
 
 
-def _alone(authority: Authority, route: Route) -> Entrance:
+def _entrance_without_gateway(authority: Authority, route: Route) -> Entrance:
     """Return the entrance of a route without a Gateway: requests to its hostnames reach the route itself."""
     is_stream = route.kind == "TLSRoute"
     by, port = (SNI, 443) if is_stream else (HOST, 80)
@@ -84,7 +84,7 @@ def _alone(authority: Authority, route: Route) -> Entrance:
     return Entrance((port,), False, Facts({PORT: port}), passages, tls=tls, hides_http=is_stream)
 
 
-def _through_all(entrances: Sequence[Entrance]) -> Iterator[Passage]:
+def _passages_through_all(entrances: Sequence[Entrance]) -> Iterator[Passage]:
     """Yield the passages of requests that pass all of some entrances, by the FIRST passage of each."""
     for passages in product(*(entrance.passages for entrance in entrances)):
         when = both(passage.when for passage in passages)

@@ -262,22 +262,24 @@ class NetworkReach:
                 pods = Is(SOURCE_WORKLOAD, OneOf(frozenset(allowed)))
                 steps.append(_step(all_of([who, pods]), Effect.ACCEPT, next(iter(allowed.values())).origin))
             if any(verdict.may_pass for verdict in refused.values()) or len(verdicts) > len(refused) + len(allowed):
-                steps += _steps_of_some(who, [each for each in verdicts if _key(each[0]) in refused])
+                steps += _steps_for_partial_access(who, [each for each in verdicts if _key(each[0]) in refused])
             denied[next(iter(refused.values())).origin].add(identity)
         steps += [_step(_named(names), Effect.ACCEPT, origin) for origin, names in accepted.items()]
         steps += [_step(_named(names), Effect.DENY, origin) for origin, names in denied.items()]
         for namespace in self._world.namespaces_in_use():
             who = Is(IDENTITY, AccountsOf(self._settings.trust_domain, namespace))
-            steps += self._steps_of_others(who, namespace, arrivals)
+            steps += self._steps_for_undeclared_pods(who, namespace, arrivals)
         others = Is(IDENTITY, AnyAccount(self._settings.trust_domain))
-        steps += self._steps_of_others(others, _UNDECLARED_NAMESPACE, arrivals)
+        steps += self._steps_for_undeclared_pods(others, _UNDECLARED_NAMESPACE, arrivals)
         if workload.host_ip is not None:  # the node of a pod may always call it
             node = Is(ADDRESS, InNetwork((parse_network(workload.host_ip),)))
             steps.append(_step(node, Effect.ACCEPT, _FROM_NODE))
         stage = FirstMatch("network", tuple(steps), Effect.PASS, Refusal.CLOSED)
         return Chain((stage, *(self._outside(receivers[0], port, layers))))
 
-    def _steps_of_others(self, who: Predicate, namespace: str, arrivals: Sequence[ReceiverEnd]) -> Iterator[Step]:
+    def _steps_for_undeclared_pods(
+        self, who: Predicate, namespace: str, arrivals: Sequence[ReceiverEnd]
+    ) -> Iterator[Step]:
         """Yield the steps for pods of a namespace that are in no manifest. They may have any labels."""
         imagined = self._imagine(namespace, arrivals[0])
         if imagined is None and not self._connections.verdict(any_pod(namespace, self._world), arrivals).may_pass:
@@ -340,7 +342,7 @@ def _step(who: Predicate, effect: Effect, origin: Origin | None) -> Step:
     return Step(Rule(who, origin if origin is not None else _ISOLATED if effect is Effect.DENY else _OPEN), effect)
 
 
-def _steps_of_some(who: Predicate, verdicts: Sequence[tuple[Sender, NetworkVerdict]]) -> Iterator[Step]:
+def _steps_for_partial_access(who: Predicate, verdicts: Sequence[tuple[Sender, NetworkVerdict]]) -> Iterator[Step]:
     """Yield the steps that allow some connections of pods: from one of several addresses, or for unknown values."""
     pods: dict[Predicate, list[str]] = defaultdict(list)
     addresses = Counter(_key(sender) for sender, _ in verdicts)

@@ -24,7 +24,9 @@ from eastgate.reach.hosts import host_names
 from eastgate.reach.workloads import backend_alone, endpoints, layers_before, service_alone, workload_class
 
 # Network verdicts depend on none of these kinds
-_BESIDE_NETWORK = frozenset({*ROUTE_KINDS, "Gateway", "GatewayClass", "ReferenceGrant", "Secret", "Service"})
+_KINDS_WITHOUT_NETWORK_EFFECT = frozenset(
+    {*ROUTE_KINDS, "Gateway", "GatewayClass", "ReferenceGrant", "Secret", "Service"}
+)
 
 
 def go_on() -> bool:
@@ -145,7 +147,7 @@ def _is_same_network(old: Authority, new: Authority, changed: Sequence[PolicyRef
         return False
     if any(ref in engine.network_refs for engine in (programs_of(old), programs_of(new)) for ref in changed):
         return False
-    return all(name.kind in _BESIDE_NETWORK for name in differing_objects(old, new))
+    return all(name.kind in _KINDS_WITHOUT_NETWORK_EFFECT for name in differing_objects(old, new))
 
 
 def differing_objects(old: Authority, new: Authority) -> Iterator[ObjectId]:

@@ -105,7 +105,7 @@ class Reachability:
         left = left if among is None else left & among
         answers = self._answers.get((entrance, left))
         if answers is None:
-            answers = self._answers[entrance, left] = (*decided, *self._depending(entrance, left))
+            answers = self._answers[entrance, left] = (*decided, *self._answers_by_request(entrance, left))
         return answers
 
     def possible(self, entrance: Entrance, *, allowed: bool) -> CallerSet:
@@ -131,7 +131,7 @@ class Reachability:
         left = self.callers.everybody
         settled: dict[int, tuple[CallerSet, Ending]] = {}  # each ending is one object
         if len(entrance.passages) == 1 and not entrance.hides_http:
-            for callers, ending in self._settled(entrance):
+            for callers, ending in self._endings_by_caller(entrance):
                 left &= ~callers
                 before = settled.get(id(ending))
                 settled[id(ending)] = callers if before is None else callers | before[0], ending
@@ -139,7 +139,7 @@ class Reachability:
         self._decided[entrance] = answers, left
         return answers, left
 
-    def _depending(self, entrance: Entrance, left: CallerSet) -> Iterator[Answer]:
+    def _answers_by_request(self, entrance: Entrance, left: CallerSet) -> Iterator[Answer]:
         """Yield the answers for callers whose verdicts depend on more attributes."""
         if left:
             merged: dict[tuple[tuple[Branch, ...], bool], CallerSet] = {}
@@ -155,7 +155,7 @@ class Reachability:
 
     # Verdicts that depend only on callers
 
-    def _settled(self, entrance: Entrance) -> Iterator[tuple[CallerSet, Ending]]:
+    def _endings_by_caller(self, entrance: Entrance) -> Iterator[tuple[CallerSet, Ending]]:
         """Yield the endings of callers whose verdict depends on no other attribute."""
         (passage,) = entrance.passages
         reached: list[tuple[CallerSet, Ending]] = [(self.callers.everybody, OPEN)]

@@ -131,7 +131,7 @@ def _shows_proxies(world: World) -> bool:
     return shows_proxies(world)
 
 
-_CONFIGURING = frozenset({"ConfigMap", *(kind for _, kind in INSTALLATIONS)})  # kinds that may hold a MeshConfig
+_MESH_CONFIG_KINDS = frozenset({"ConfigMap", *(kind for _, kind in INSTALLATIONS)})  # kinds that may hold a MeshConfig
 
 DIALECT: Dialect[IstioPolicy] = Dialect(
     name="Istio",
@@ -149,13 +149,13 @@ DIALECT: Dialect[IstioPolicy] = Dialect(
     lint=_lint,
     stance=_stance,
     examine=_examine,
-    examined_kinds=_CONFIGURING | {"Service"},
+    examined_kinds=_MESH_CONFIG_KINDS | {"Service"},
     status=conditions,
     read_log=_read_log,
     widen=_widen,
     notices=_notices,
     surroundings=Surroundings(
-        kinds=_CONFIGURING | {"Gateway"},  # a Gateway may be the waypoint of any workload
+        kinds=_MESH_CONFIG_KINDS | {"Gateway"},  # a Gateway may be the waypoint of any workload
         of=_shows_proxies,
         config_namespaces=frozenset({"istio-system"}),
         root_namespace=lambda settings: settings.section(IstioSettings).root_namespace,

@@ -27,7 +27,7 @@ from eastgate.dialects.istio.model import (
 from eastgate.dialects.istio.peer_modes import peer_modes
 from eastgate.dialects.istio.planes import (
     WITHOUT_PROXY,
-    Direct,
+    DirectScope,
     ServingPlane,
     WaypointScope,
     is_gateway_pod,
@@ -206,7 +206,7 @@ class _Proxies:
         if stance.gateway is None:
             policies = [policy for policy in self.policies if not policy.refs]
         else:
-            policies = [policy for policy in self.policies if _is_at(policy, stance.gateway, stance)]
+            policies = [policy for policy in self.policies if _is_enforced_at(policy, stance.gateway, stance)]
         cases, derivations = self._envoy(policies)
         if not stance.is_gateway:
             cases = guard_ports(cases, peer_modes(_enforced(policies, PeerAuthentication), self._root))
@@ -248,7 +248,7 @@ class _Proxies:
         if not cases:
             return []
         derivations = (*self._workload, *forms, *([ByService(tuple(tokens))] if tokens else []))
-        return [Layer(AT_WAYPOINT, Chain((), scope=Direct()), tuple(cases), derivations)]
+        return [Layer(AT_WAYPOINT, Chain((), scope=DirectScope()), tuple(cases), derivations)]
 
     def _envoy(self, policies: Sequence[IstioPolicy]) -> tuple[tuple[SelectorCase, ...], tuple[Derivation, ...]]:
         """Return the cases of a proxy with Envoy's filters, the last for all other requests, and its derivations."""
@@ -301,7 +301,7 @@ def _at_waypoint(chain: Chain, binding: Binding) -> Chain:
     return replace(seen, scope=WaypointScope(str(binding.waypoint), binding.service, chain.scope))
 
 
-def _is_at(policy: IstioPolicy, gateway: str, stance: IstioStance) -> bool:
+def _is_enforced_at(policy: IstioPolicy, gateway: str, stance: IstioStance) -> bool:
     """Return whether the pods of a Gateway enforce a policy: it targets the Gateway, or selects pods by labels."""
     if policy.refs:
         return any((ref.kind, ref.name) == ("Gateway", gateway) for ref in policy.refs)

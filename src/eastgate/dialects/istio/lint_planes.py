@@ -109,7 +109,7 @@ def check_proxies(context: Context) -> Iterator[Finding]:
         selected = _selected(policy, context)
         bare = [workload for workload in selected if planes[workload.key] is ServingPlane.NONE and workload.is_pod]
         if bare and (policy.selector.match_labels or not policy.in_root):
-            yield from _bare(policy, bare, context.world)
+            yield from _workloads_without_proxy(policy, bare, context.world)
         if selected and all(is_waypoint_pod(workload, context.world) for workload in selected):
             message = f"{policy.ref} selects only waypoints, which ignore it"
             help_ = "write targetRefs with the Gateway of the waypoint, or the Service"
@@ -140,7 +140,7 @@ def check_unknown_proxies(context: Context) -> Iterator[Finding]:
         yield Finding(codes.UNKNOWN_PROXY, message, span, help_, (*refs, *keys))
 
 
-def _bare(policy: IstioPolicy, pods: Sequence[Workload], world: World) -> Iterator[Finding]:
+def _workloads_without_proxy(policy: IstioPolicy, pods: Sequence[Workload], world: World) -> Iterator[Finding]:
     span = locating.at(policy.span, "spec", "selector")
     on_host = [pod.key for pod in pods if pod.host_network]
     if on_host and policy.selector.match_labels:

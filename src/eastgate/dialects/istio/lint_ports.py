@@ -58,7 +58,7 @@ def _named(name: str) -> str | None:
     return protocol if protocol in _HTTP | _BYTES else None
 
 
-class _Served:
+class _ServedWorkloads:
     """The workloads that policies select and sidecars serve, and the protocols of their ports."""
 
     def __init__(self, context: Context) -> None:
@@ -94,7 +94,7 @@ class _Served:
 
 def check_denied_tcp(context: Context) -> Iterator[Finding]:
     """Report DENY rules that deny more on ports without HTTP, and name no port."""
-    served = _Served(context)
+    served = _ServedWorkloads(context)
     for policy in served.policies(Action.DENY):
         workloads = [key for key in served.workloads(policy) if _may_be_bytes(served.protocols(key))]
         if workloads:
@@ -121,7 +121,7 @@ def _closes_tcp(policy: IstioAuthorizationPolicy, left: Rule, workloads: list[st
 
 def check_allowed_tcp(context: Context) -> Iterator[Finding]:
     """Report ALLOW rules on HTTP that leave TCP ports closed, or that apply only to TCP ports."""
-    served = _Served(context)
+    served = _ServedWorkloads(context)
     policies = served.policies(Action.ALLOW)
     selecting: dict[str, list[IstioAuthorizationPolicy]] = {}
     for policy in policies:
@@ -137,7 +137,7 @@ def check_allowed_tcp(context: Context) -> Iterator[Finding]:
 def _on_tcp(
     policy: IstioAuthorizationPolicy,
     rule: IstioRule,
-    served: _Served,
+    served: _ServedWorkloads,
     selecting: Mapping[str, Sequence[IstioAuthorizationPolicy]],
 ) -> Iterator[Finding]:
     meant = {key: _meant(rule, served.protocols(key)) for key in served.workloads(policy)}
@@ -171,7 +171,7 @@ def _meant(rule: IstioRule, protocols: Mapping[int, str | None]) -> dict[int, st
     return {port: protocol for port, protocol in protocols.items() if str(port) in named}
 
 
-def _is_closed(port: int, policies: Sequence[IstioAuthorizationPolicy], served: _Served) -> bool:
+def _is_closed(port: int, policies: Sequence[IstioAuthorizationPolicy], served: _ServedWorkloads) -> bool:
     """Return whether no rule of ALLOW policies can allow a connection to a TCP port."""
     on_port = Is(PORT, OneOf(frozenset({port})))
     rules = (rule for policy in policies for rule in served.lowered(policy, Surface.BYTES))

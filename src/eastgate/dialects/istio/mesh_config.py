@@ -114,13 +114,15 @@ def replace_trust_domains(principals: Iterable[str], bundle: Sequence[str]) -> l
 def _replaced(principal: str, bundle: Sequence[str]) -> Iterator[str]:
     domain, _, rest = principal.partition("/")
     is_enforced = principal.count("/") == _SEGMENTS - 1 and domain != "*"
-    if not is_enforced or not (domain == _DEFAULT_TRUST_DOMAIN or any(_fits(each, domain) for each in bundle)):
+    if not is_enforced or not (
+        domain == _DEFAULT_TRUST_DOMAIN or any(_matches_domain(each, domain) for each in bundle)
+    ):
         yield principal
         return
     yield from dict.fromkeys(principal if _is_suffix(each, domain) else f"{each}/{rest}" for each in bundle)
 
 
-def _fits(domain: str, pattern: str) -> bool:
+def _matches_domain(domain: str, pattern: str) -> bool:
     return domain == pattern or pattern == "*" or _is_suffix(domain, pattern) or _is_prefix(domain, pattern)
 
 
@@ -167,7 +169,7 @@ class MeshConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _MeshConfigFields:
     """The fields of a MeshConfig as they are written; None for a missing field."""
 
     trust_domain: str | None = None
@@ -194,7 +196,7 @@ class MeshSource:
 
     kind: str
     name: str
-    written: _Written
+    written: _MeshConfigFields
     span: Span | None
     is_whole: bool
 
@@ -252,32 +254,32 @@ def mesh_settings(settings: Settings, world: World) -> MeshConfig:
     return _mesh_of(_combined(mesh_sources(settings, world)), settings, world)
 
 
-def _combined(sources: Sequence[MeshSource]) -> _Written:
+def _combined(sources: Sequence[MeshSource]) -> _MeshConfigFields:
     """Return the fields in force: those of the first source, or those of all installations combined."""
     if not sources or sources[0].is_whole:
-        return sources[0].written if sources else _Written()
+        return sources[0].written if sources else _MeshConfigFields()
     return reduce(_merged, (source.written for source in sources))
 
 
-def _merged(first: _Written, second: _Written) -> _Written:
+def _merged(first: _MeshConfigFields, second: _MeshConfigFields) -> _MeshConfigFields:
     """Return the fields of both. If both have a field, the first one counts."""
     unsaid = {name: getattr(second, name) for name in _FIELDS if getattr(first, name) is None}
     return replace(first, **unsaid)
 
 
-def _mesh_of(written: _Written, settings: Settings, world: World) -> MeshConfig:
+def _mesh_of(written: _MeshConfigFields, settings: Settings, world: World) -> MeshConfig:
     mesh = _in_force(written, settings.trust_domain, settings.section(IstioSettings))
-    known = tuple(provider for provider in mesh.providers if not _is_short(provider.host, world))
+    known = tuple(provider for provider in mesh.providers if not _is_short_name(provider.host, world))
     return mesh if known == mesh.providers else replace(mesh, providers=known)
 
 
-def _is_short(host: str, world: World) -> bool:
+def _is_short_name(host: str, world: World) -> bool:
     """Return whether a host is the short name of a Service. istiod does not find a Service by its short name."""
     service, dot, namespace = host.partition(".")
     return not dot or f"{namespace}/{service}" in world.services
 
 
-def _in_force(written: _Written, trust_domain: str, settings: IstioSettings) -> MeshConfig:
+def _in_force(written: _MeshConfigFields, trust_domain: str, settings: IstioSettings) -> MeshConfig:
     default = IstioSettings()
     domain = written.trust_domain if trust_domain == Settings().trust_domain else None
     aliases = written.aliases if settings.trust_domain_aliases == default.trust_domain_aliases else None
@@ -287,14 +289,14 @@ def _in_force(written: _Written, trust_domain: str, settings: IstioSettings) -> 
 
 
 @lru_cache(maxsize=64)
-def _read(text: str, namespace: str | None = None) -> _Written:
+def _read(text: str, namespace: str | None = None) -> _MeshConfigFields:
     """Parse a MeshConfig, which is YAML. `namespace` is the root namespace if the text names none."""
     content, problem = _parsed(text)
     if problem is not None:
-        return _Written(problems=(problem,))
+        return _MeshConfigFields(problems=(problem,))
     problems: list[str] = []
     domain, root = (_name(content, key, problems) for key in ("trustDomain", "rootNamespace"))
-    return _Written(
+    return _MeshConfigFields(
         domain,
         _aliases(content, problems),
         root or namespace,

@@ -58,7 +58,7 @@ class WaypointScope:
 
 
 @dataclass(frozen=True, slots=True)
-class Direct:
+class DirectScope:
     """The traffic that goes through no waypoint."""
 
     kind: ClassVar[ScopeKind] = ScopeKind.OTHERS
@@ -99,7 +99,7 @@ class UnsupportedAction:
 
 
 @dataclass(frozen=True, slots=True)
-class Tied:
+class TiedPolicies:
     """PeerAuthentications of one level and one age. ztunnel may use any of them, so each was tried."""
 
     policies: tuple[PolicyRef, ...]

@@ -113,7 +113,7 @@ def _service(value: Known) -> str | None:
 _GATEWAY: Final = "at the gateway"
 
 
-def _own(attribute: Attribute) -> Attribute:
+def _gateway_attribute(attribute: Attribute) -> Attribute:
     """Return the attribute for the gateway's result of the token's validation."""
     if attribute is TOKEN or is_claim(attribute):
         return Attribute(attribute.kind, f"{attribute.key} ({_GATEWAY})".strip())
@@ -125,15 +125,15 @@ def seen_at_gateway(predicate: Predicate) -> Predicate:
 
     def seen(atom: Is | Computed) -> Predicate:
         if isinstance(atom, Is):
-            return Is(_own(atom.attribute), atom.matcher, atom.joined)
-        if not any(_own(attribute) is not attribute for attribute in atom.attributes):
+            return Is(_gateway_attribute(atom.attribute), atom.matcher, atom.joined)
+        if not any(_gateway_attribute(attribute) is not attribute for attribute in atom.attributes):
             return atom
-        names = {_own(attribute): attribute for attribute in atom.attributes}
+        names = {_gateway_attribute(attribute): attribute for attribute in atom.attributes}
 
         def test(values: Mapping[Attribute, Value | None]) -> bool:
             return atom.test({names.get(attribute, attribute): value for attribute, value in values.items()})
 
-        pattern = None if atom.pattern is None else (_own(atom.pattern[0]), atom.pattern[1])
+        pattern = None if atom.pattern is None else (_gateway_attribute(atom.pattern[0]), atom.pattern[1])
         return Computed(f"{atom.text} {_GATEWAY}", frozenset(names), test, atom.on_error, pattern)
 
     return rewrite(predicate, seen)
@@ -157,7 +157,9 @@ class AtGateway:
 
     def derive(self, values: Mapping[Attribute, Known], raw: RawRequest) -> Mapping[Attribute, Known]:
         """Return the derived attributes under the names for the gateway."""
-        return {_own(attribute): value for attribute, value in self.derivation.derive(values, raw).items()}
+        return {
+            _gateway_attribute(attribute): value for attribute, value in self.derivation.derive(values, raw).items()
+        }
 
     def take_off(self, values: Mapping[Attribute, Known], raw: RawRequest) -> TakenOff:
         """Return the changes that remove the token that the gateway accepted."""

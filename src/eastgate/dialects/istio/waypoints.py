@@ -135,7 +135,7 @@ def _bindings(workload: Workload, world: World, trust_domain: str, *, native: bo
     nobody = frozenset[str]()
     for key in keys:
         service = world.services[key]
-        gateway = _of_service(service, world)
+        gateway = _waypoint_of_service(service, world)
         is_led = do_gateways_use_waypoint(service.labels, world.namespace(service.namespace).labels)
         gateways = gateway_identities(world, trust_domain) if gateway is not None else nobody
         if gateway is None or (key in headless and not (is_led and gateways)):
@@ -146,7 +146,7 @@ def _bindings(workload: Workload, world: World, trust_domain: str, *, native: bo
         yield Binding(
             key, _waypoint(gateway, world, trust_domain), targets, passing, only=only, address=service.address
         )
-    gateway = _used_by(workload.labels, workload.namespace, world)
+    gateway = _waypoint_by_labels(workload.labels, workload.namespace, world)
     if gateway is not None and _traffic(gateway) in _WORKLOADS:
         passing = gateway_identities(world, trust_domain)
         yield Binding(None, _waypoint(gateway, world, trust_domain), passing=passing, headless=headless)
@@ -159,14 +159,14 @@ def is_waypoint_pod(workload: Workload, world: World) -> bool:
     return of_class or workload.labels.get(_MANAGED) in _MESH_CONTROLLERS
 
 
-def _of_service(service: Service, world: World) -> Gateway | None:
+def _waypoint_of_service(service: Service, world: World) -> Gateway | None:
     if service.labels.get(_MANAGED) in _MESH_CONTROLLERS:
         return None
-    gateway = _used_by(service.labels, service.namespace, world)
+    gateway = _waypoint_by_labels(service.labels, service.namespace, world)
     return gateway if gateway is not None and _traffic(gateway) in _SERVICES else None
 
 
-def _used_by(labels: Mapping[str, str], namespace: str, world: World) -> Gateway | None:
+def _waypoint_by_labels(labels: Mapping[str, str], namespace: str, world: World) -> Gateway | None:
     """Return the Gateway that labels name, or else those of the namespace, if it accepts clients of the namespace."""
     of_namespace = world.namespace(namespace).labels
     chosen = labels if _USE_WAYPOINT_LABEL in labels else of_namespace
@@ -176,10 +176,10 @@ def _used_by(labels: Mapping[str, str], namespace: str, world: World) -> Gateway
     gateway = world.gateways.get(f"{chosen.get(_USE_WAYPOINT_NAMESPACE_LABEL, namespace)}/{name}")
     if gateway is None:
         return None
-    return gateway if _takes(gateway, namespace, of_namespace) else None
+    return gateway if _accepts(gateway, namespace, of_namespace) else None
 
 
-def _takes(gateway: Gateway, namespace: str, labels: Mapping[str, str]) -> bool:
+def _accepts(gateway: Gateway, namespace: str, labels: Mapping[str, str]) -> bool:
     allowed = next(
         (each.allowed_routes for each in gateway.listeners if (each.protocol, each.port) == (_HBONE, _HBONE_PORT)),
         AllowedRoutes(),

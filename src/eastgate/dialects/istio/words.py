@@ -89,10 +89,10 @@ def describe_modes(policy: PeerAuthentication) -> Iterator[DescribedRule]:
 def describe_tokens(policy: RequestAuthentication) -> Iterator[DescribedRule]:
     """Yield descriptions of the accepted tokens."""
     for rule in policy.rules:
-        yield DescribedRule("VERIFY", tuple(_asks(rule)), None, rule.span)
+        yield DescribedRule("VERIFY", tuple(_token_conditions(rule)), None, rule.span)
 
 
-def _asks(rule: JwtRule) -> Iterator[str]:
+def _token_conditions(rule: JwtRule) -> Iterator[str]:
     yield f"issuer {rule.issuer}" if rule.issuer is not None else f"any issuer with the keys of {rule.jwks_uri}"
     if rule.audiences:
         yield f"audience {' or '.join(sorted(rule.audiences))}"

@@ -18,9 +18,9 @@ from eastgate.dialects.istio.derived import rewrite_chain
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy, PeerAuthentication
 from eastgate.dialects.istio.peer_modes import ztunnel_denials, ztunnel_ties
 from eastgate.dialects.istio.planes import (
-    Direct,
+    DirectScope,
     DroppedFields,
-    Tied,
+    TiedPolicies,
     UnsupportedAction,
     WaypointIdentity,
     WaypointScope,
@@ -256,14 +256,16 @@ def ztunnel_layer(
     It also does not enforce a policy with a selector without labels: istiod sends it for reference by workloads, and no
     workload refers to it.
     """
-    chain = _chain([policy for policy in policies if _is_sent(policy)], peers, root_namespace)
+    chain = _chain([policy for policy in policies if _is_sent_to_ztunnel(policy)], peers, root_namespace)
     if not bindings:
         return Layer(AT_ZTUNNEL, chain)
-    cases = tuple(SelectorCase(through_waypoint(binding), _behind(binding, chain)) for binding in bindings)
-    return Layer(AT_ZTUNNEL, replace(chain, scope=Direct()), cases)
+    cases = tuple(
+        SelectorCase(through_waypoint(binding), _chain_behind_waypoint(binding, chain)) for binding in bindings
+    )
+    return Layer(AT_ZTUNNEL, replace(chain, scope=DirectScope()), cases)
 
 
-def _is_sent(policy: IstioAuthorizationPolicy) -> bool:
+def _is_sent_to_ztunnel(policy: IstioAuthorizationPolicy) -> bool:
     return not policy.refs and (bool(policy.selector.match_labels) or not policy.has_selector)
 
 
@@ -283,7 +285,7 @@ def addressed_to(binding: Binding) -> Predicate:
     return Is(SERVICE, OneOf(frozenset({binding.service})))
 
 
-def _behind(binding: Binding, chain: Chain) -> Chain:
+def _chain_behind_waypoint(binding: Binding, chain: Chain) -> Chain:
     waypoint = binding.waypoint
     seen = rewrite_chain(chain, lambda predicate: seen_from(waypoint, predicate))
     reading = WaypointIdentity(str(waypoint), waypoint.identity)
@@ -297,7 +299,7 @@ def _chain(
     enforced = [policy for policy in policies if not policy.audit]
     enforced_peers = [peer for peer in peers if not peer.audit]
     denials = ztunnel_denials(enforced_peers, root_namespace)
-    ties = (Tied(tuple(policy.ref for policy in tie)) for tie in ztunnel_ties(enforced_peers, root_namespace))
+    ties = (TiedPolicies(tuple(policy.ref for policy in tie)) for tie in ztunnel_ties(enforced_peers, root_namespace))
     observed = [
         (rule, "deny" if policy.action is Action.DENY else "allow")
         for policy in policies

@@ -85,13 +85,15 @@ def in_any_order(sequences: Sequence[Sequence[Step]]) -> tuple[Step, ...]:
     asked = [sequence for sequence in sequences if sequence]
     if len(asked) == 1:
         return tuple(asked[0])
-    denying = (step for sequence in asked for step in _unless(sequence, Effect.DENY, (Effect.ACCEPT, Effect.PASS)))
-    passing = (step for sequence in asked for step in _unless(sequence, Effect.PASS, (Effect.ACCEPT,)))
+    denying = (
+        step for sequence in asked for step in _effect_steps(sequence, Effect.DENY, (Effect.ACCEPT, Effect.PASS))
+    )
+    passing = (step for sequence in asked for step in _effect_steps(sequence, Effect.PASS, (Effect.ACCEPT,)))
     accepting = (step for sequence in asked for step in sequence if step.effect is Effect.ACCEPT)
     return (*denying, *passing, *accepting)
 
 
-def _unless(sequence: Sequence[Step], effect: Effect, hidden_by: tuple[Effect, ...]) -> Iterator[Step]:
+def _effect_steps(sequence: Sequence[Step], effect: Effect, hidden_by: tuple[Effect, ...]) -> Iterator[Step]:
     """Yield the steps of one effect. Each matches only if no earlier step with an effect of `hidden_by` matches."""
     before: list[Predicate] = []
     for step in sequence:

@@ -19,14 +19,14 @@ from eastgate.settings import Settings
 Shape = Record[Settings]
 
 _port_number = Whole(1, 65535, codes.PORT, "a port")
-_INSIDE = "write its content here: `namespaces` is the label selector itself"
-_SAME_LABELS = "name the namespaces by their labels: this version has no field for it"
+_INLINE_HELP = "write its content here: `namespaces` is the label selector itself"
+_SAME_LABELS_HELP = "name the namespaces by their labels: this version has no field for it"
 _namespaces: Shape = replace(
     SELECTOR,
     foreign={
-        "namespaceSelector": (codes.OLD_PEER, _INSIDE),
-        "sameLabels": (codes.OLD_PEER, _SAME_LABELS),
-        "notSameLabels": (codes.OLD_PEER, _SAME_LABELS),
+        "namespaceSelector": (codes.OLD_PEER, _INLINE_HELP),
+        "sameLabels": (codes.OLD_PEER, _SAME_LABELS_HELP),
+        "notSameLabels": (codes.OLD_PEER, _SAME_LABELS_HELP),
     },
 )
 
@@ -212,7 +212,7 @@ _priority: Field[Settings] = Field(
 
 # v1alpha1
 
-_SINGLE = "an entry of `ports`"
+_PORT_ENTRY = "an entry of `ports`"
 _v1alpha1_port: Shape = Record(
     "a port",
     {
@@ -240,7 +240,7 @@ _v1alpha1_port: Shape = Record(
         ),
         "namedPort": Field(Text("the name of a port"), about="The port of the destination that has this name."),
     },
-    rules=(validation.exactly_one(_SINGLE, empty="leave `ports` out for all ports"),),
+    rules=(validation.exactly_one(_PORT_ENTRY, empty="leave `ports` out for all ports"),),
     foreign={
         **dict.fromkeys(("tcp", "udp", "sctp"), (codes.OTHER_FORM, "write portNumber: {protocol: .., port: ..}")),
         "destinationNamedPort": (codes.OTHER_FORM, "write namedPort: .."),

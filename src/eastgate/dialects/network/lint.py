@@ -73,7 +73,7 @@ def check_unreached(context: Context) -> Iterator[Finding]:
     hidden: dict[Origin, list[str]] = {}
     for pod_class in pods.classes:
         for layer in pod_class.layers.values():
-            for rule, before in _with_before(layer):
+            for rule, before in _rules_with_preconditions(layer):
                 if rule.origin.policy is None or rule.origin.policy in tied or rule.origin in reached:
                     continue
                 if context.is_possible(all_of([rule.when, *before])):
@@ -88,7 +88,7 @@ def check_unreached(context: Context) -> Iterator[Finding]:
     yield from _unreached_baselines(pods)
 
 
-def _with_before(layer: Layer) -> Iterator[tuple[Rule, list[Predicate]]]:
+def _rules_with_preconditions(layer: Layer) -> Iterator[tuple[Rule, list[Predicate]]]:
     """Yield each rule of a layer, with the conditions under which a connection reaches it."""
     goes_on: list[Predicate] = []
     for stage in layer.otherwise.stages:

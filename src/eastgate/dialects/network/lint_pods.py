@@ -92,10 +92,10 @@ class SelectedPods:
             return True
         key = pod_class, direction, other.key
         if key not in self._opens:
-            self._opens[key] = self._context.can_allow(layer, self._towards(other, direction))
+            self._opens[key] = self._context.can_allow(layer, self._connection_to(other, direction))
         return self._opens[key]
 
-    def _towards(self, pod: Workload, direction: Direction) -> Request:
+    def _connection_to(self, pod: Workload, direction: Direction) -> Request:
         if direction is Direction.EGRESS:
             return as_destination(pod.namespace, pod.labels, self.world, self.world.address_of(pod))
         return as_source(pod, self.world)

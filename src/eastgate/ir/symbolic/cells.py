@@ -78,7 +78,7 @@ def _listed(tree: Tree[L], known: dict[int, list[Entry[L]]]) -> list[Entry[L]]:
     entries = known.get(id(tree))
     if entries is None:
         nested = [*tree.tests, (ALWAYS, tree.otherwise)]
-        entries = _tidy(entry for when, node in nested for entry in _guarded(when, _listed(node, known)))
+        entries = _without_redundant(entry for when, node in nested for entry in _guarded(when, _listed(node, known)))
         known[id(tree)] = entries
     return entries
 
@@ -92,7 +92,7 @@ def in_sequence(lists: Sequence[Sequence[Entry[E]]], nothing: E) -> list[Entry[E
     rest = [Entry(ALWAYS, nothing)]
     for entries in reversed(lists):
         behind = rest
-        rest = _tidy(
+        rest = _without_redundant(
             combined
             for entry in entries
             for combined in (_guarded(entry.when, _accepted(behind, entry.end)) if entry.end.allowed else [entry])
@@ -102,7 +102,7 @@ def in_sequence(lists: Sequence[Sequence[Entry[E]]], nothing: E) -> list[Entry[E
 
 def in_order(cases: Iterable[tuple[Predicate, Sequence[Entry[L]]]]) -> list[Entry[L]]:
     """Combine lists: the FIRST list whose condition holds decides. Raises TooManyEntries."""
-    return _tidy(entry for when, entries in cases for entry in _guarded(when, entries))
+    return _without_redundant(entry for when, entries in cases for entry in _guarded(when, entries))
 
 
 def _accepted(entries: Iterable[Entry[E]], by: E) -> list[Entry[E]]:
@@ -115,7 +115,7 @@ def _guarded(when: Predicate, entries: Sequence[Entry[L]]) -> Sequence[Entry[L]]
     return entries if when == ALWAYS else [Entry(both((when, inner)), end) for inner, end in entries]
 
 
-def _tidy(entries: Iterable[Entry[L]]) -> list[Entry[L]]:
+def _without_redundant(entries: Iterable[Entry[L]]) -> list[Entry[L]]:
     """Return the entries without unreachable ones, and without entries that the last one makes redundant."""
     kept: list[Entry[L]] = []
     sets: list[frozenset[Predicate]] = []

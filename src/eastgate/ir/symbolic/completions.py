@@ -147,7 +147,7 @@ def complete(layer: Layer, request: Request) -> Completion:
     todo: list[tuple[Request, int]] = [(request.assuming(dict.fromkeys(tests)) if tests else request, 0)]
     while todo:
         if not budget:
-            return _given_up(layer, request)
+            return _without_search(layer, request)
         budget -= 1
         candidate, depth = todo.pop()
         try:
@@ -173,7 +173,7 @@ def complete(layer: Layer, request: Request) -> Completion:
         first = completion
     if first is None:  # `within` excludes every completion, so decide without it
         return complete(layer, Request(request.values, request.answers, request.assumed))
-    return first if every else _given_up(layer, request)
+    return first if every else _without_search(layer, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ def _decisive(
     )
 
 
-def _given_up(layer: Layer, request: Request) -> Completion:
+def _without_search(layer: Layer, request: Request) -> Completion:
     """Return the completion that can be proved without a full search."""
     proven = prove_allow(layer, request)
     if proven is not None:

@@ -71,7 +71,7 @@ def judge(layer: Layer, request: Request, order: Order = order_stage) -> Outcome
 
 def pick_chain(layer: Layer, request: Request) -> Chain:
     """Return the chain of the FIRST case that matches. Raises Undetermined."""
-    return next((case.chain for case in layer.cases if _sure(case.when, request)), layer.otherwise)
+    return next((case.chain for case in layer.cases if _certain(case.when, request)), layer.otherwise)
 
 
 def _reads_http(layer: Layer, request: Request) -> bool:
@@ -104,7 +104,7 @@ def cases_without(layer: Layer, asks: AtomTest) -> Iterator[tuple[Predicate, Cha
 
 def _pick_without(layer: Layer, request: Request, asks: AtomTest) -> Chain | None:
     return next(
-        (chain for when, chain in cases_without(layer, asks) if _sure(when, request)),
+        (chain for when, chain in cases_without(layer, asks) if _certain(when, request)),
         layer.otherwise,
     )
 
@@ -126,7 +126,7 @@ def judge_stage(layer: str, stage: Stage, request: Request, order: Order = order
     judged = StageOutcome(UNOPPOSED, Move.PASS)
     request = with_answers(stage, request)
     for ordered in order(stage):
-        arm = next((arm for arm in ordered.arms if _sure(arm.when, request)), None)
+        arm = next((arm for arm in ordered.arms if _certain(arm.when, request)), None)
         move = arm.move if arm is not None else ordered.otherwise
         outcome = _outcome(layer, ordered, arm, move, request)
         if move in (Move.ACCEPT, Move.DENY):
@@ -166,7 +166,7 @@ def with_answers(stage: Stage, request: Request) -> Request:
     return Request({**request.values, **values}, request.answers, request.assumed, request.within)
 
 
-def _sure(predicate: Predicate, request: Request) -> bool:
+def _certain(predicate: Predicate, request: Request) -> bool:
     held = truth(predicate, request)
     if held is None:
         raise Undetermined

@@ -53,7 +53,7 @@ class GaveUp(Exception):  # noqa: N818 - not an error: a third answer
 def witness(wanted: Predicate, avoided: Sequence[Predicate] = ()) -> Request | None:
     """Return a request that meets a predicate and none of the others, or None if there is none. Raises GaveUp."""
     if not avoided:
-        quick = _quick(wanted)
+        quick = _simple_witness(wanted)
         if quick is not None:
             return quick
     met = Step(Rule(Or((Not(wanted), *avoided)), _NO_ORIGIN), Effect.ACCEPT)  # decided as soon as one part is decided
@@ -81,7 +81,7 @@ def complete_with_others(values: Mapping[Attribute, Known], looked_at: Iterable[
 # Most rules are lists that must all match: the first entry of each list gives a request
 
 
-def _quick(wanted: Predicate) -> Request | None:
+def _simple_witness(wanted: Predicate) -> Request | None:
     values = pick_values(wanted)
     request = Request(values) if values is not None else None
     return request if request is not None and not request.refused_path and truth(wanted, request) is True else None
