@@ -40,7 +40,7 @@ NO_POLICIES = [
 
 
 @pytest.mark.parametrize(("api_version", "kind"), NO_POLICIES)
-def test_what_claims_nothing_is_no_policy(api_version: str, kind: str) -> None:
+def test_a_document_that_claims_nothing_is_not_a_policy(api_version: str, kind: str) -> None:
     assert not dialects.is_policy(document(claim(api_version, kind)))
     assert not dialects.reads(api_version, kind)
 
@@ -87,6 +87,6 @@ def test_a_policy_that_cannot_be_read_is_refused_with_the_reason(
         ("eastgate.dev/v1alpha1", "Whatever", "the policies of this group are ClusterAuthorizationPolicy"),
     ],
 )
-def test_the_help_names_what_can_be_written(api_version: str, kind: str, way_out: str) -> None:
+def test_the_help_names_valid_values(api_version: str, kind: str, way_out: str) -> None:
     _, (found,) = judge(claim(api_version, kind))
     assert found.help == way_out

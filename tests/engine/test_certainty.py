@@ -30,7 +30,7 @@ from tests.engine import strategies
 
 @settings(max_examples=800, deadline=None)
 @given(strategies.layer, strategies.any_request())
-def test_what_is_proven_is_so(layer: Layer, request: Request) -> None:
+def test_a_proof_is_correct(layer: Layer, request: Request) -> None:
     proven = prove_allow(layer, request)
     if proven is not None:
         assert proven.allowed

@@ -31,7 +31,7 @@ def test_requests_with_unknown_attributes_get_the_same_verdict(layers: list[Laye
 
 @settings(max_examples=600, deadline=None)
 @given(strategies.layers, strategies.any_request(), strategies.rule())
-def test_requests_of_which_something_is_known_together_get_the_same_verdict(
+def test_requests_with_a_condition_on_unknown_attributes_get_the_same_verdict(
     layers: list[Layer], request: Request, rule: Rule
 ) -> None:
     denying = Layer(Placement(None, "network"), Chain((Deny("deny", (rule,)),)))

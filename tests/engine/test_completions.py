@@ -61,7 +61,7 @@ def test_many_unknown_attributes_do_not_hang() -> None:
     assert not completion.outcome.allowed
 
 
-def test_what_does_not_depend_on_the_unknown_is_answered_however_many_cells_there_are() -> None:
+def test_an_answer_without_unknown_attributes_exists_for_any_number_of_cells() -> None:
     rules = [rule(n, Is(METHOD, Prefix("X")), Is(PATH, Prefix(f"/{n}")), Is(PATH, Suffix(f"{n}"))) for n in range(500)]
     completion = complete(layer(*rules), Request({METHOD: "GET"}))
     assert completion.outcome.allowed
@@ -81,7 +81,7 @@ def test_an_unknown_header_may_meet_two_rules_at_once() -> None:
     assert judge(layer(both), completion.of(Request({}))) == completion.outcome
 
 
-def test_values_of_an_unknown_header_meet_no_rule_that_is_said_not_to_hold() -> None:
+def test_values_of_an_unknown_header_meet_no_rule_that_is_assumed_not_to_hold() -> None:
     """Every text that begins with `re` begins with `r`."""
     possible = rule(0, Is(TEAM, Prefix("r")), Not(Is(TEAM, Prefix("re"))), Is(TEAM, Prefix("b")))
     impossible = rule(0, Is(TEAM, Prefix("re")), Not(Is(TEAM, Prefix("r"))), Is(TEAM, Prefix("b")))

@@ -75,7 +75,7 @@ def test_the_first_rule_that_matches_is_found(monkeypatch: pytest.MonkeyPatch, s
             assert find(Request(values)) == first, (rules, values)
 
 
-def test_of_many_rules_only_those_are_looked_at_that_the_path_may_meet() -> None:
+def test_of_many_rules_only_those_are_evaluated_that_the_path_may_meet() -> None:
     looked_at: list[int] = []
 
     def rule(number: int, path: Predicate) -> Predicate:

@@ -214,7 +214,7 @@ ON_80 = Is(PORT, OneOf(frozenset({80})))
         (layer("l", Chain((ANSWERING,)), SelectorCase(Or((ON_80, GET)), Chain((CLOSING,)))), True),
     ],
 )
-def test_a_host_that_is_none_is_refused_where_http_is_read(made: Layer, allowed: bool) -> None:
+def test_an_invalid_host_is_refused_if_http_is_read(made: Layer, allowed: bool) -> None:
     request = Request({**REQUEST, BAD_HOST: "a b", HOST: None})
     program = compile_layers([made])
     outcome = program.outcome(program.decide(request))

@@ -38,7 +38,9 @@ def _all_allow(made: Sequence[Layer], request: Request) -> bool:
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(questions())
-def test_allowed_is_what_every_value_of_what_is_unknown_allows(asked: tuple[Sequence[Layer], Request]) -> None:
+def test_a_request_is_allowed_if_every_value_of_its_unknown_attributes_is(
+    asked: tuple[Sequence[Layer], Request],
+) -> None:
     made, request = asked
     program = compile_layers(made)
     everything_allows = _all_allow(made, request)
@@ -80,7 +82,7 @@ _A, _B, _ENDS = Is(METHOD, Prefix("a")), Is(METHOD, OneOf(frozenset({"b"}))), Is
         (_allowing(_ENDS, Not(_B)), True),
     ],
 )
-def test_the_opinion_itself(made: list[Layer], allowed: bool) -> None:
+def test_the_brute_force_evaluator_itself(made: list[Layer], allowed: bool) -> None:
     assert _all_allow(made, Request({})) is allowed
 
 

@@ -41,7 +41,7 @@ def test_threads_get_the_same_object() -> None:
             assert len({id(attribute) for attribute in list(pool.map(make, range(8)))}) == 1
 
 
-def test_an_attribute_that_nobody_uses_is_forgotten() -> None:
+def test_an_unused_attribute_is_freed() -> None:
     before = len(attributes._ATTRIBUTES)
     kept = [header(f"x-random-{number}") for number in range(100)]
     assert len(attributes._ATTRIBUTES) == before + 100

@@ -28,7 +28,7 @@ def network_policies() -> Iterator[tuple[str, Manifest, bool]]:
                     yield table["metadata"]["name"], manifest, name in rejects
 
 
-def test_it_refuses_what_must_be_refused_and_nothing_else(api_server: ApiServer) -> None:
+def test_it_refuses_exactly_the_invalid_policies(api_server: ApiServer) -> None:
     namespaces: dict[str, str] = {}  # by the policies' own; the server is shared with other tests
     different: list[str] = []
     for table, manifest, is_refused in network_policies():

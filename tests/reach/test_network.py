@@ -97,14 +97,14 @@ def _checks(authority: Authority, account: str, pod: str, port: int) -> bool:
     return authority.decide(Question.of(f"sa:{account}", f"pod:{pod}", port=port)).allowed
 
 
-def test_each_pod_may_call_itself_and_none_that_the_same_policies_select() -> None:
+def test_each_pod_may_call_itself_but_no_other_pod_of_the_same_policies() -> None:
     authority = _authority(_pod("a", "x", "10.0.0.1"), _pod("a", "z", "10.0.0.2"), _policy("a"))
     answers = {(caller, to): _passes(authority, f"a/{caller}", f"a/{to}", 80) for caller in "xz" for to in "xz"}
     assert answers == {("x", "x"): True, ("x", "z"): False, ("z", "x"): False, ("z", "z"): True}
     assert all(_checks(authority, f"a/{caller}", f"a/{to}", 80) == answer for (caller, to), answer in answers.items())
 
 
-def test_egress_of_pods_that_no_manifest_has_tells_ports_and_pods_apart() -> None:
+def test_egress_of_undeclared_pods_distinguishes_ports_and_pods() -> None:
     egress = [
         {"to": [{"namespaceSelector": {}, "podSelector": {"matchLabels": {"app": "x"}}}], "ports": [{"port": "web"}]}
     ]

@@ -79,7 +79,7 @@ def read(installations: str) -> Authority:
 
 
 @pytest.mark.parametrize("installation", KINDS.values(), ids=KINDS)
-def test_an_installation_tells_the_mesh_config(installation: str) -> None:
+def test_an_installation_contains_the_mesh_config(installation: str) -> None:
     reading = read(told(installation))
     mesh = mesh_settings(reading.settings, reading.world)
     assert mesh.path_normalization is PathNormalization.MERGE_SLASHES
@@ -96,7 +96,7 @@ def test_an_installation_tells_the_mesh_config(installation: str) -> None:
         OPERATOR.replace("install.istio.io", "example.com"),
     ],
 )
-def test_a_chart_of_something_else_tells_nothing(other: str) -> None:
+def test_another_chart_contains_no_mesh_config(other: str) -> None:
     reading = read(told(other))
     assert not reading.world.installations
     assert mesh_settings(reading.settings, reading.world).provider("opa") is None
@@ -165,7 +165,7 @@ def test_sources_that_contradict_each_other_are_an_error(first: str, second: str
         read(told(first, "NONE") + told(second, "BASE"))
 
 
-def test_what_only_one_of_two_installations_says_counts() -> None:
+def test_a_field_of_only_one_of_two_installations_counts() -> None:
     domain = OPERATOR.replace("name: mesh", "name: other").replace("MESH", "{trustDomainAliases: [old]}")
     reading = read(told(OPERATOR) + domain)
     mesh = mesh_settings(reading.settings, reading.world)

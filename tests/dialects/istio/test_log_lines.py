@@ -66,7 +66,7 @@ def test_the_details_name_a_rule(form: object, name: str, policy: str, rule: int
         ("filter_chain_not_found", "plaintext where mTLS is required, or TLS that is not the mesh's"),
     ],
 )
-def test_a_denial_without_a_name_is_told_in_words(details: str, words: str) -> None:
+def test_a_denial_without_a_policy_has_a_text(details: str, words: str) -> None:
     cause = read(envoy(details)).cause
     assert (cause.words, cause.policy, cause.allowed) == (words, None, False)
 
@@ -75,12 +75,12 @@ def test_a_denial_without_a_name_is_told_in_words(details: str, words: str) -> N
     ("details", "flags"),
     [("via_upstream", "-"), ("upstream_reset_before_response_started{x}", "UF"), ("route_not_found", "NR")],
 )
-def test_what_reached_the_router_was_allowed(details: str, flags: str) -> None:
+def test_a_request_that_reached_the_router_was_allowed(details: str, flags: str) -> None:
     assert read(envoy(details, flags=flags, status=503)).cause.allowed
 
 
 @pytest.mark.parametrize("form", [envoy, as_json])
-def test_a_line_says_who_called_what(form: object) -> None:
+def test_a_line_names_caller_and_destination(form: object) -> None:
     assert callable(form)
     decision = read(form())
     assert (decision.method, decision.path, decision.host) == ("GET", "/ratings/0", "ratings:9080")
@@ -106,7 +106,7 @@ def test_a_connection_has_no_request() -> None:
         ("outbound|9080||ratings.default.svc.cluster.local", "shop.example", {AT_SIDECAR, AT_GATEWAY}, True),
     ],
 )
-def test_the_cluster_says_which_proxy_it_is(cluster: str, sni: str, placements: set[object], plaintext: bool) -> None:
+def test_the_cluster_names_the_kind_of_proxy(cluster: str, sni: str, placements: set[object], plaintext: bool) -> None:
     decision = read(envoy(cluster=cluster, sni=sni))
     assert decision.placements == placements
     assert decision.plaintext is plaintext
@@ -191,12 +191,12 @@ def test_the_name_alone_is_enough(text: str) -> None:
         ("connection closed due to policy change", None, "a policy that came later closed the connection"),
     ],
 )
-def test_ztunnel_says_which_policy(error: str, policy: str | None, words: str) -> None:
+def test_ztunnel_names_the_policy(error: str, policy: str | None, words: str) -> None:
     cause = read(ztunnel(error)).cause
     assert (str(cause.policy) if cause.policy else None, cause.words) == (policy, words)
 
 
-def test_ztunnel_says_who_called_what() -> None:
+def test_ztunnel_names_caller_and_destination() -> None:
     decision = read(ztunnel(None))
     assert decision.cause.allowed
     assert decision.placements == {AT_ZTUNNEL}
@@ -268,7 +268,7 @@ def test_the_lines_of_a_real_envoy_are_read() -> None:
         ("jwt_authn_access_denied{Jwt_is_expired}", "EG2153", "the text contains only this"),
     ],
 )
-def test_a_line_without_a_decision_says_so(line: str, code: str, message: str) -> None:
+def test_a_line_without_a_decision_is_an_error(line: str, code: str, message: str) -> None:
     with pytest.raises(LogLineError) as caught:
         read_log_line(line)
     diagnostic = caught.value.diagnostic
@@ -279,5 +279,5 @@ def test_a_line_without_a_decision_says_so(line: str, code: str, message: str) -
 @pytest.mark.parametrize(
     "line", ["", "{", "hello", '{"a": 1}', '{"scope": "access"', "[2026] x", '{"eastgate": "request"}']
 )
-def test_other_lines_are_of_nobody(line: str) -> None:
+def test_other_lines_are_ignored(line: str) -> None:
     assert read_log_line(line) is None

@@ -98,7 +98,7 @@ def test_policies_of_one_age_that_differ_are_tied(policies: str, expected: list[
 
 
 @pytest.mark.parametrize(("policies", "closed"), ZTUNNEL, ids=[case[0] or "none" for case in ZTUNNEL])
-def test_ztunnel_is_told_to_deny_plaintext(policies: str, closed: set[int]) -> None:
+def test_ztunnel_gets_policies_that_deny_plaintext(policies: str, closed: set[int]) -> None:
     denials = ztunnel_denials(peers(policies), ROOT)
     ports = {port for port in CLOSED if any(holds(denial.when, {IDENTITY: None, PORT: port}) for denial in denials)}
     assert ports == closed

@@ -116,7 +116,7 @@ def authority(*contents: Plain) -> Authority:
     return Authority(manifests, settings)
 
 
-def test_a_broken_policy_closes_what_it_selects_and_no_more() -> None:
+def test_a_broken_policy_closes_exactly_the_workloads_that_it_selects() -> None:
     spec: Plain = {"selector": {"matchLabels": {"app": "web"}}, "rules": [{"to": [{"operation": {"ports": ["x"]}}]}]}
     broken: Plain = {**CUSTOM, "spec": spec}  # type: ignore[dict-item]
     reading = read_text("a.json", json.dumps(broken), positioned=dialects.reads, namespace="default")

@@ -43,7 +43,7 @@ def test_names_of_ports(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "80", "1-2", "HTTP", "a--b", "-a", "a-", "a_b", "sixteen-letters-", "ä"])
-def test_what_is_no_name_of_a_port(name: str) -> None:
+def test_invalid_names_of_ports(name: str) -> None:
     assert port_name_problem(name) is not None
 
 
@@ -55,5 +55,5 @@ def test_domain_names(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", "*", "*.", "localhost", "*.com", "a.*.com", "-a.com", "a..com", "a.com..", ".com"]
 )
-def test_what_is_no_domain_name(name: str) -> None:
+def test_invalid_domain_names(name: str) -> None:
     assert domain_pattern_problem(name) is not None

@@ -76,7 +76,7 @@ def _one_of(*names: str) -> OneOf:
         ([_named(Prefix("web."))], [*OTHERS, OtherNames()]),
     ],
 )
-def test_callers_who_have_a_name_and_no_identity_have_cells_where_names_count(
+def test_callers_with_a_name_and_no_identity_have_cells_if_rules_read_names(
     asked: list[Is], cells: list[CallerCell]
 ) -> None:
     assert CALLERS.cells(asked, with_names=True) == [*cells, AnonymousCell()]
@@ -98,7 +98,7 @@ def test_callers_who_have_a_name_and_no_identity_have_cells_where_names_count(
         (AnonymousCell(), None, None),
     ],
 )
-def test_one_caller_stands_for_a_cell(cell: CallerCell, identity: str | None, name: str | None) -> None:
+def test_one_caller_represents_a_cell(cell: CallerCell, identity: str | None, name: str | None) -> None:
     assert CALLERS.representative(cell) == (identity, name)
 
 
@@ -162,7 +162,7 @@ ASKED: list[Is | Computed] = [
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_cells_that_no_atom_tells_apart_are_one_class(seed: int) -> None:
+def test_cells_that_no_atom_distinguishes_are_one_class(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     for _ in range(10):
         asked = random.sample(ASKED, random.randint(0, 5))

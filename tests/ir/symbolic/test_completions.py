@@ -69,7 +69,7 @@ def _denying(when: Predicate) -> Layer:
         (And((GET, AT_H)), {HOST: OTHER}, {HOST: OTHER}),  # with another host, the method would decide
     ],
 )
-def test_values_that_are_assumed_and_those_that_matter(
+def test_assumed_values_and_values_that_matter(
     when: Predicate, assumed: dict[Attribute, Known], decisive: dict[Attribute, Known]
 ) -> None:
     completion = complete(_allowing(when), Request({}))
@@ -90,7 +90,7 @@ def test_a_test_over_something_unknown_may_come_out_either_way() -> None:
     assert complete(_allowing(NICE), Request({METHOD: "GET"})).tests == ()
 
 
-def test_each_header_has_values_of_its_own() -> None:
+def test_each_header_has_its_own_values() -> None:
     completion = complete(_denying(And((_is(TEAM, "red"), _is(SECOND_TEAM, "blue")))), Request({}))
     assert dict(completion.assumed) == {TEAM: "red", SECOND_TEAM: "blue"}
     completion = complete(_denying(And((_is(TEAM, "red"), _is(TEAM, "blue")))), Request({}))

@@ -97,14 +97,14 @@ def test_an_atom_is_settled_by_its_value_or_by_the_cell_of_the_caller(
         (Facts(callers=CALLERS), [IDENTITY], X, None),
     ],
 )
-def test_a_test_of_ones_own_is_settled_where_all_that_it_looks_at_is_known(
+def test_a_computed_test_is_settled_if_all_its_attributes_are_known(
     facts: Facts, attributes: list[Attribute], held: object, settled: Predicate | None
 ) -> None:
     test = _test(*attributes, held=held)
     assert facts.settle(test) == (test if settled is None else settled)
 
 
-def test_what_both_say() -> None:
+def test_facts_of_both() -> None:
     both = Facts({METHOD: "GET"}, frozenset({METHOD})).and_(Facts({PORT: 1}, frozenset({PORT})))
     assert both == Facts({METHOD: "GET", PORT: 1}, frozenset({METHOD, PORT}))
     nobody, somebody = Facts(), Facts.of_caller(IdentityCell(X), CALLERS)
@@ -154,5 +154,5 @@ def test_the_workload_itself_is_no_caller(atom: Is, settled: Predicate) -> None:
     assert Facts().settle(atom) == settled
 
 
-def test_presence_of_an_address_is_asked() -> None:
+def test_presence_of_an_address_stays_a_condition() -> None:
     assert Facts().settle(Is(ADDRESS, Present())) == Is(ADDRESS, Present())

@@ -122,7 +122,7 @@ def test_a_known_request_is_judged_as_by_the_reference(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_unknown_is_completed_to_a_denial_where_there_is_one(seed: int) -> None:
+def test_unknown_attributes_are_completed_to_a_denial_if_one_exists(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     for _ in range(15):
         layer, answers = _layer(random, draw), random.choice(ANSWERS)
@@ -177,7 +177,7 @@ PATHS: list[Mapping[Attribute, Known]] = [
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_may_be_read_otherwise_is_refused_as_by_the_reference(seed: int) -> None:
+def test_ambiguous_spellings_are_refused_as_by_the_reference(seed: int) -> None:
     random = Random(seed)  # noqa: S311
     for _ in range(30):
         layer = _layer(random, lambda random: random.choice(ON_PATHS))
@@ -230,7 +230,7 @@ CLOSES, ANSWERS_HTTP = (
         (Layer(Placement(None, "l"), Chain((AllowAny("allow", ()),))), None, 400),
     ],
 )
-def test_a_host_that_is_none_is_refused_where_http_is_read(layer: Layer, port: int | None, status: int) -> None:
+def test_an_invalid_host_is_refused_if_http_is_read(layer: Layer, port: int | None, status: int) -> None:
     """An unknown port may decide this, too."""
     request = Request({BAD_HOST: "a b", **({} if port is None else {PORT: port})})
     if status:

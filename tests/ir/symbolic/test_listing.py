@@ -114,7 +114,7 @@ def test_a_choice_has_no_tests_that_are_certain_and_is_flat() -> None:
     assert list(leaves(choice([(A, inner)], inner))) == [NO, OPEN, NO, OPEN]
 
 
-def test_what_depends_on_something_unknown_is_not_decided() -> None:
+def test_a_result_that_depends_on_unknown_attributes_is_undecided() -> None:
     tree = choice([(ON_1, YES), (A, NO)], OPEN)
     assert decide(tree, Request({PORT: 1})) == YES
     assert decide(tree, Request({PORT: 2})) is None

@@ -33,7 +33,7 @@ def _everything(*attributes: Attribute) -> Iterator[Mapping[Attribute, Known]]:
 @pytest.mark.parametrize("attributes", [(METHOD, PORT), (METHOD,), (HEADER, PORT)], ids=str)
 @settings(max_examples=300)
 @given(st.data())
-def test_both_either_and_negation_mean_what_they_say(attributes: tuple[Attribute, ...], data: st.DataObject) -> None:
+def test_both_either_and_negation_keep_the_meaning(attributes: tuple[Attribute, ...], data: st.DataObject) -> None:
     parts = data.draw(_predicates(*attributes))
     all_of, any_of, none_of = both(parts), either(parts), negation(both(parts))
     for values in _everything(*attributes):
@@ -91,7 +91,7 @@ ON_1, ON_2 = (Is(PORT, OneOf(frozenset({port}))) for port in (1, 2))
         ([RED, BLUE], And((RED, BLUE))),
     ],
 )
-def test_all_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predicate) -> None:
+def test_conjunctions_become_shorter(parts: list[Predicate], shorter: Predicate) -> None:
     assert both(parts) == shorter
 
 
@@ -99,7 +99,7 @@ def test_all_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predica
     ("parts", "shorter"),
     [([], NEVER), ([A, B], AB), ([A, A], A), ([A, ALWAYS], ALWAYS), ([A, And((A, ON_1))], A)],
 )
-def test_any_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predicate) -> None:
+def test_disjunctions_become_shorter(parts: list[Predicate], shorter: Predicate) -> None:
     assert either(parts) == shorter
 
 
@@ -128,9 +128,7 @@ EITHER = Or((B, And((STARTS, ENDS))))  # the rest of two choices: `a` neither be
     ],
     ids=itertools.count(),
 )
-def test_choices_and_other_parts_about_one_attribute_are_said_shorter(
-    parts: list[Predicate], shorter: Predicate
-) -> None:
+def test_choices_and_other_parts_about_one_attribute_become_shorter(parts: list[Predicate], shorter: Predicate) -> None:
     assert both(parts) == shorter
 
 

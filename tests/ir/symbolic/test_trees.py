@@ -96,7 +96,7 @@ def test_the_tree_of_any_part_decides_as_the_engine_and_the_reference_do(
 
 @settings(max_examples=200, deadline=None)
 @given(strategies.layer, strategies.known_request(), known)
-def test_what_happens_is_among_what_is_possible(layer: Layer, request: Request, part: set[Attribute]) -> None:
+def test_each_outcome_is_among_the_possible_outcomes(layer: Layer, request: Request, part: set[Attribute]) -> None:
     assume(not request.refused_path)
     expected = reference.decide([layer], request)
     vague = Request({attribute: request.values[attribute] for attribute in part}, request.answers)
@@ -113,7 +113,7 @@ name_atom = st.sampled_from(SUFFIXES).map(lambda text: Is(MESH_NAME, Suffix(text
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(strategies.identity_atom | name_atom, max_size=5), st.sampled_from(NAMES))
-def test_an_atom_says_of_a_cell_what_it_says_of_each_of_its_callers(asked: list[Is], identity: str | None) -> None:
+def test_an_atom_has_one_result_for_a_cell_and_for_each_of_its_callers(asked: list[Is], identity: str | None) -> None:
     cells = CALLERS.cells(asked)
     name = CALLERS.names.mesh_name(identity) if identity is not None else None
     caller = Request({IDENTITY: identity, MESH_NAME: name})

@@ -53,7 +53,7 @@ TEAMS = ("red", "blue")
         (Or(()), {}, {}, False),
     ],
 )
-def test_what_is_unknown_decides_only_where_nothing_else_does(
+def test_unknown_attributes_decide_only_if_nothing_else_does(
     predicate: Predicate,
     values: dict[Attribute, Known],
     assumed: dict[Is | Computed, bool | None],
