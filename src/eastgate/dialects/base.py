@@ -100,7 +100,7 @@ class Kind(Generic[T]):
     - `locate` returns the targets of a document that has errors elsewhere, if its kind has no `targetRefs`. Without it,
       or if it returns None, the targets are read from `targetRefs`.
     - `shared_status` is the form of the status of a kind that another project defines, and that several controllers
-      write. If the kind has a `status_lease`, only while no controller of that API holds the Lease with this name.
+      write. With a `status_lease`, Eastgate writes only while no controller of that API holds this Lease.
     - Other policies refer to policies of a `selected` kind by labels.
     - `is_about_callers` returns whether an object of an API server restricts the connections that pods may open.
     """

@@ -19,10 +19,10 @@ from weakref import WeakValueDictionary
 # Headers and queries of a request, as policies compare them. Both may hold several values of one name.
 
 
-BLANKS = " \t"  # not a part of the value of a header if they are around it
+BLANKS = " \t"  # around the value of a header, they are not a part of it
 Headers: TypeAlias = Mapping[str, str | Sequence[str]]
 
-# If `Connection` names one of these, proxies refuse the request or ignore the word. Proxies remove any other header.
+# If `Connection` names one of these, proxies refuse the request or ignore the word. Proxies remove other headers.
 _NOT_NAMED = frozenset({"close", "connection", "http2-settings", "keep-alive", "te", "upgrade"})
 _NOT_NAMED |= {"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"}
 
@@ -181,7 +181,7 @@ class Attribute:
             object.__setattr__(attribute, "kind", kind)
             object.__setattr__(attribute, "key", key)
             object.__setattr__(attribute, "needs_http", kind in _OF_HTTP)
-            with _LOCK:  # two threads must not get two
+            with _LOCK:  # two threads must get the same object
                 attribute = _ATTRIBUTES.setdefault(parts, attribute)
         return attribute
 

@@ -37,7 +37,7 @@ class Placement:
 class ScopeKind(enum.Enum):
     """The requests that a selector chose a chain for."""
 
-    OTHERS = enum.auto()  # all that no other scope has
+    OTHERS = enum.auto()  # requests of no other scope
     ROUTE = enum.auto()  # requests of one route
     UNROUTED = enum.auto()  # requests of no route
     PROBE = enum.auto()  # probes of the kubelet

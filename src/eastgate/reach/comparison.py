@@ -48,7 +48,7 @@ class DoubtReason(enum.StrEnum):
     LABELS = "labelsUnknown"  # a policy selects by labels that only a cluster adds
     HOST = "hostChanged"  # a policy for a host may decide differently
     NO_TARGET = "targetMissing"  # a changed policy targets nothing that is compared
-    TIME = "outOfTime"  # the time was over before the comparison
+    TIME = "outOfTime"  # the time limit was reached before the comparison
 
 
 @dataclass(frozen=True, slots=True, eq=False)

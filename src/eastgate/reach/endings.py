@@ -160,7 +160,7 @@ def _without_idle_refusals(branches: list[Branch]) -> list[Branch]:
 
 
 def _is_idle(branches: list[Branch], index: int) -> bool:
-    """Return whether each later branch that a refusal precedes is decided earlier, or refused by default, too."""
+    """Return whether a refusal has no effect: its overlap with later branches is decided earlier, or refused anyway."""
     before = [frozenset(conjuncts(branch.when)) for branch in branches[:index]]
     for later in branches[index + 1 :]:
         if later.end.is_default:

@@ -21,7 +21,7 @@ _MAX_VALUES = 8  # values of one attribute
 _LITERAL = regex(r"""'([^'\\]{0,200})'|"([^"\\]{0,200})\"""")
 _PATTERN = regex(r"[\\^$\[(*+?|]")
 _MAX_CHARACTERS = 1_000  # characters
-_MAX_ALTERNATIVES = 3  # of one pattern that are tried
+_MAX_ALTERNATIVES = 3  # tries for one pattern
 
 
 def concrete_requests(request: Request) -> Iterator[Request]:

@@ -136,7 +136,7 @@ def _without_redundant(entries: Iterable[Entry[L]]) -> list[Entry[L]]:
     return kept
 
 
-_MAX_CELLS = 20_000  # of one attribute
+_MAX_CELLS = 20_000  # cells of one attribute
 _LAST_PORT = 65_535
 _AFTER_LOOPBACK_4, _AFTER_LOOPBACK_6 = int(IPv4Address("128.0.0.0")), int(IPv6Address("::2"))
 _ENUMERATED: Mapping[Attribute, tuple[Known, ...]] = {
