@@ -122,8 +122,8 @@ def _compile_selector(layer: Layer, chains: Sequence[_Decide]) -> _Decide:
     return lambda request: chains[pick(request)](request)
 
 
-# A step of a chain returns a verdict (>= 0: the chain ends), `_CONTINUE`, or the complement of a verdict (< -1): the step
-# accepted, and its verdict is the result of the chain if no later step accepts or denies.
+# A step of a chain returns a verdict (>= 0: the chain ends), `_CONTINUE`, or the complement of a verdict (< -1). The
+# complement means: the step accepted, and its verdict is the result of the chain if no later step accepts or denies.
 _CONTINUE = -1
 
 
