@@ -127,13 +127,13 @@ def _callers(
 
 
 def _compare(
-    comparing: _Comparing, old: Authority, new: Authority, beside: Iterable[ComparisonDoubt] = ()
+    comparing: _Comparing, old: Authority, new: Authority, more_doubts: Iterable[ComparisonDoubt] = ()
 ) -> AuthorityComparison:
     pairing = comparing.pairing
     differences = tuple(chain.from_iterable(map(comparing.differences, pairing.pairs)))
     confirmed = tuple(difference for difference in differences if difference.confirmation is not None)
     unconfirmed = [difference for difference in differences if difference.confirmation is None]
-    doubts = [*comparing.doubts, *map(comparing.doubt, unconfirmed), *beside]
+    doubts = [*comparing.doubts, *map(comparing.doubt, unconfirmed), *more_doubts]
     if pairing.is_late or comparing.was_late:
         doubts.append(ComparisonDoubt(DoubtReason.TIME, ""))
     return AuthorityComparison(old, new, pairing, comparing.callers, confirmed, tuple(doubts))

@@ -45,16 +45,16 @@ def workload_class(
     authority: Authority,
     layers: tuple[Layer, ...],
     members: Sequence[Workload],
-    beside: Sequence[Layer] = (),
+    other_layers: Sequence[Layer] = (),
     ports: Iterable[int] = (),
     services: Iterable[str] = (),
 ) -> Destination:
     """Return workloads with these layers as one destination.
 
-    `beside`: layers whose distinctions count, too. `ports` and `services`: count as declared, too.
+    `other_layers`: layers whose distinctions count, too. `ports` and `services`: count as declared, too.
     """
     keys = tuple(workload.key for workload in members)
-    compared = (*layers, *beside)
+    compared = (*layers, *other_layers)
     looked_at: frozenset[Attribute] = frozenset().union(*(layer.looks_at for layer in compared))
     declared = sorted({*ports, *(port.number for workload in members for port in workload.ports)})
     port_sets = port_classes(_port_atoms(compared) if PORT in looked_at else (), declared)
@@ -135,13 +135,15 @@ def backends(authority: Authority) -> list[Destination]:
 
 
 def backend_alone(
-    authority: Authority, backend: Backend, beside: Sequence[Layer] = (), ports: Iterable[int] = ()
+    authority: Authority, backend: Backend, other_layers: Sequence[Layer] = (), ports: Iterable[int] = ()
 ) -> Destination:
-    """Return a Backend as a destination after all gateways. `beside` and `ports`: as for workloads."""
+    """Return a Backend as a destination after all gateways. `other_layers` and `ports`: as for workloads."""
     point = BackendNamed(backend.namespace, backend.name)
     facts = Facts({BACKEND: backend.key})
     layers = programs_of(authority).program(point).layers
     passage = Passage(ALWAYS, (EnforcementPoint((backend.key,), layers, facts),))
-    classes = port_classes(_port_atoms((*layers, *beside)), sorted({*ports, *([backend.port] if backend.port else [])}))
+    classes = port_classes(
+        _port_atoms((*layers, *other_layers)), sorted({*ports, *([backend.port] if backend.port else [])})
+    )
     entrances = tuple(Entrance(port.ports, port.others, port.facts, (passage,), ranges=port.ranges) for port in classes)
     return Destination(DestinationKind.BACKEND, (backend.key,), entrances, layers, (point,))
