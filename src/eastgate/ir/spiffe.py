@@ -13,7 +13,7 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 
 SCHEME = "spiffe://"
-MAX_BYTES = 2048
+LONGEST = 2048  # bytes
 
 # These regular expressions mean the same to RE2, Python and JavaScript.
 TRUST_DOMAIN = "[a-z0-9._-]+"
@@ -43,8 +43,8 @@ def spiffe_problem(text: str) -> str | None:
     """Return why a text is not a full SPIFFE ID, or None if it is one."""
     if not text.startswith(SCHEME):
         return f"it does not start with {SCHEME}"
-    if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        return f"it is longer than {MAX_BYTES} bytes"
+    if len(text.encode("utf-8", "surrogatepass")) > LONGEST:
+        return f"it is longer than {LONGEST} bytes"
     if "?" in text:
         return "it has a query ('?')"
     if "#" in text:
@@ -87,7 +87,7 @@ def service_account_id(trust_domain: str, namespace: str, name: str) -> str:
 
 def account_of(identity: str) -> tuple[str, str, str] | None:
     """Return trust domain, namespace and name of a service account, or None for any other identity."""
-    match = _ACCOUNT.fullmatch(identity) if len(identity) <= MAX_BYTES else None
+    match = _ACCOUNT.fullmatch(identity) if len(identity) <= LONGEST else None
     return (match["domain"], match["namespace"], match["name"]) if match is not None else None
 
 
@@ -97,7 +97,7 @@ def accounts_path_of(identity: str) -> str | None:
     For other identities the result is None, or a path that no service account has.
     """
     path, _, name = identity.rpartition("/")
-    return path if is_segment(name) is not None and len(identity) <= MAX_BYTES else None
+    return path if is_segment(name) is not None and len(identity) <= LONGEST else None
 
 
 def has_accounts_path(text: str) -> bool:
