@@ -154,7 +154,7 @@ def test_ztunnel_decides_by_connections(cli: Cli) -> None:
     line = ztunnel(f"{_REJECTED}: allow policies exist, but none allowed")
     done = cli("why", line, *HTTP, "--set", "istioDataPlane=ambient")
     assert "sa:default/bookinfo-reviews -> pod:default/ratings-v1 port 9080" in done.stdout
-    assert "ztunnel does not look at methods" in done.stdout
+    assert "ztunnel does not read methods" in done.stdout
     assert "  today: the manifests still say so" in done.stdout
 
 

@@ -214,7 +214,7 @@ def test_what_is_not_read_proves_nothing_unless_it_is_the_same(shop: Shop) -> No
 
 
 def test_where_a_bound_is_hit_nothing_is_proven(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "_MOST_ENTRIES", 0)
+    monkeypatch.setattr(cells, "_MAX_ENTRIES", 0)
     paths = ", ".join(f"{{applicationAttributes: {{paths: [/p{n}], methods: [GET]}}}}" for n in range(4))
     old, new = policy(f"[{paths}]", level="APPLICATION"), policy(f"[{paths}, {{}}]", level="APPLICATION")
     status, report = shop.diff([old], [new])
