@@ -1,4 +1,4 @@
-"""Callers, ports, messages and rules of tables in the words that people use."""
+"""Callers, ports, messages and rules of tables as text."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _OTHERS = {
 
 
 def rule_text(predicate: Predicate, settings: Settings) -> str:
-    """Render what a rule asks for: the callers, the ports, and the rest."""
-    if TRANSPORT in mentions(predicate):  # a rule of the network: its ports are those of a transport
+    """Render the requirements of a rule: the callers, the ports, and the rest."""
+    if TRANSPORT in mentions(predicate):  # a network rule: its ports include the transport
         return condition_text(predicate, most=None)
     callers = CallerCells(settings)
     texts: list[str] = []
@@ -59,7 +59,7 @@ def rule_text(predicate: Predicate, settings: Settings) -> str:
 
 
 def _names(part: Predicate, callers: CallerCells) -> list[str] | None:
-    """Return the callers that a predicate names, if that is all that it says."""
+    """Return the callers that a predicate names, or None if it has other requirements."""
     match part:
         case Is(attribute, OneOf() | AccountsOf()) if attribute in (IDENTITY, MESH_NAME):
             return _cell_names(callers.named_by(part), callers)
@@ -85,7 +85,7 @@ def _cell_names(cells: Iterable[CallerCell], callers: CallerCells) -> list[str]:
 def callers_text(
     callers: Sequence[CallerEntry], everybody: Sequence[CallerEntry], *, by_namespace: bool = False
 ) -> list[str]:
-    """Render the callers of one row, each as one entry; `everybody` are those of the whole table.
+    """Render the callers of one row, each as one entry; `everybody` are the callers of the whole table.
 
     `by_namespace`: one entry for all accounts of a namespace.
     """
@@ -115,7 +115,7 @@ def callers_text(
 
 
 def _accounts_in(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> frozenset[CallerEntry]:
-    """Return the accounts of a namespace that have entries of their own; none where a caller is no namespace."""
+    """Return the accounts of a namespace that have entries of their own; none if the caller is not a namespace."""
     stem = f"{caller.name}/"
     return frozenset(
         entry
@@ -143,7 +143,7 @@ def _caller(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> str:
 
 
 def messages_text(messages: Sequence[EffectiveMessage], *, alone: bool) -> str:
-    """Render the MCP messages of one row; `alone`: there is no other row, so that it is for all of them."""
+    """Render the MCP messages of one row; `alone`: it is the only row, and covers all messages."""
     if alone:
         return "any"
     tools = [str(message.tool) for message in messages if message.method == "tools/call" and message.tool != "*"]
@@ -152,7 +152,7 @@ def messages_text(messages: Sequence[EffectiveMessage], *, alone: bool) -> str:
 
 
 def ports_text(ports: Iterable[int], *, others: bool, alone: bool) -> str:
-    """Render the ports of one row as ranges; `alone`: there is no other row, so that it is for all of them."""
+    """Render the ports of one row as ranges; `alone`: it is the only row, and covers all ports."""
     if others:
         return "any" if alone else "any other"
     return ", ".join(_ranges(sorted(ports)))

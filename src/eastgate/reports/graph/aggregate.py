@@ -1,7 +1,7 @@
 """Graphs of groups: callers and destinations by service account, application or namespace.
 
-An edge between groups is open only if every pair of a caller and a destination in it is allowed on everything. Pairs
-are counted by classes of destinations and sets of callers, and never listed.
+An edge between groups is open only if every request of every pair of caller and destination is allowed. Pairs are
+counted by classes of destinations and sets of callers, and never listed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST = 120  # characters of a condition between groups
 
 
 class Grouping(enum.StrEnum):
-    """The ways to put callers and destinations together."""
+    """The attribute that callers and destinations are grouped by."""
 
     WORKLOAD = "workload"
     SERVICE_ACCOUNT = "service-account"
@@ -35,7 +35,9 @@ class Grouping(enum.StrEnum):
 
 
 def group_graph(surveyed: Survey, by: Grouping, rows: PodRowsOfGraph | None = None) -> Graph:
-    """Return the graph of groups. `rows` are those of workloads by pod, where network policies decide."""
+    """Return the graph of groups. `rows` are the rows of workloads by pod, for networks where only network policies
+    decide.
+    """
     groups = _Groups(surveyed, by)
     counted: dict[tuple[str, str], _Count] = defaultdict(_Count)
     if rows is not None:
@@ -62,7 +64,7 @@ def group_graph(surveyed: Survey, by: Grouping, rows: PodRowsOfGraph | None = No
 
 
 def count_groups(surveyed: Survey, by: Grouping) -> int:
-    """Return how many nodes the graph of groups can have."""
+    """Return the largest possible number of nodes of the graph of groups."""
     return len(_Groups(surveyed, by).nodes)
 
 
@@ -110,7 +112,7 @@ class _Groups:
         return {group.id for group in self._targets.values()}
 
     def pair_pods(self, rows: PodRowsOfGraph) -> Iterator[GroupPairs]:
-        """Yield the pairs of groups by pods."""
+        """Yield the pairs of groups, by pods."""
         for pairs in pair_groups(self._found, rows, self._group_of):
             for node in (pairs.source, pairs.target):
                 self.nodes.setdefault(node.id, node)
@@ -124,7 +126,7 @@ class _Groups:
         return by_group
 
     def groups_behind(self, ways: Iterable[AllowedWay], target: str) -> tuple[str, ...]:
-        """Return the groups of what ways lead to, but for the one that is their target."""
+        """Return the groups that ways lead to, except for the target itself."""
         groups: dict[str, None] = {}
         for name in dict.fromkeys(name for way in ways for name in way.leads_to):
             group = self._targets.get(name) or self._group_of(node_behind(name))
@@ -134,7 +136,7 @@ class _Groups:
         return tuple(groups)
 
     def are_chosen(self, source: str, target: str) -> bool:
-        """Tell whether edges between two groups are asked for."""
+        """Return whether the selection includes edges between two groups."""
         return self._found.selection.chooses_pair(self.nodes[source], self.nodes[target])
 
 
@@ -156,7 +158,7 @@ def _apps_of_accounts(surveyed: Survey) -> dict[str, dict[GraphNode, None]]:
 
 @dataclass(slots=True)
 class _Count:
-    """What is known of the pairs of two groups."""
+    """The counts of the pairs of two groups."""
 
     open: int = 0
     reached: int = 0
@@ -166,10 +168,10 @@ class _Count:
     ways: tuple[AllowedWay, ...] = ()
     conditions: frozenset[str] = frozenset()
     denied_by: tuple[Origin, ...] = ()
-    port_set: PortSet = ()  # of pods
+    port_set: PortSet = ()  # ports of pods
 
     def bundle(self, target: str, behind: tuple[str, ...], denied: bool) -> Bundle | None:
-        """Return the edge to a group; None where there is none."""
+        """Return the edge to a group; None if no request is allowed."""
         pairs = Pairs(self.open, self.reached, self.all)
         ports = tuple(sorted(self.ports))
         rules = tuple(dict.fromkeys(origin for way in self.ways for origin in way.by))
@@ -189,7 +191,7 @@ class _Count:
         return with_ports(made, self.port_set) if self.port_set else made
 
     def _condition(self) -> str:
-        """Say for how many of the pairs something is allowed, and the condition if there is one."""
+        """Return the share of the pairs that are allowed something, and the condition if there is one."""
         if self.reached == self.all and len(self.conditions) == 1:
             (condition,) = self.conditions
             if 0 < len(condition) <= _LONGEST:
@@ -208,7 +210,7 @@ class _Count:
 
 
 def _count(count: _Count, callers: CallerSet, members: int, reached: Reached) -> None:
-    """Add what happens between some callers and some destinations that decide alike."""
+    """Add the outcomes between some callers and some destinations that decide alike."""
     everything, something = callers, 0
     for arrival in reached.arrivals:
         open_here = 0
@@ -231,7 +233,7 @@ def _count(count: _Count, callers: CallerSet, members: int, reached: Reached) ->
 
 
 def _count_of(pairs: GroupPairs) -> _Count:
-    """Return what is known of pairs by their rows."""
+    """Return the counts of pairs, from their rows."""
     count = _Count(pairs.open, pairs.reached, pairs.all, port_set=pairs.ports)
     for row in pairs.rows:
         if row.verdict is ReachVerdict.DENY:

@@ -1,4 +1,4 @@
-"""A picture with edges: workloads as cards that say what each edge is about, and callers that are no workloads."""
+"""A picture with edges: workloads as cards with a row for each way in, and other callers as chips."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _edges(layout: PictureLayout, picture: Picture) -> Iterator[str]:
 
 
 def _line(edge: DrawnEdge) -> str:
-    """Return the line of an edge: along its lanes, and to the row at which it ends."""
+    """Return the path of the edge along its lanes to its row."""
     x, y = edge.start.x + edge.start.width, edge.start.middle
     path = f"M{x:.1f} {y:.1f}"
     if edge.is_back:

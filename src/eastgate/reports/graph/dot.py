@@ -1,4 +1,4 @@
-"""A graph in the language of Graphviz."""
+"""A graph in the Graphviz language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eastgate.reports.graph.model import Graph, GraphNode, NodeKind, ReachVerdic
 from eastgate.reports.graph.picture import Picture, WayIn, shorten
 
 _LABEL = 60  # characters of a label
-_OPEN = "#c62828"  # from anyone, from outside the namespace
+_OPEN = "#c62828"  # an edge from any caller, from outside the namespace
 _STYLES = {
     ReachVerdict.ALLOW: 'color="#2e7d32"',
     ReachVerdict.DEPENDS: 'color="#b26a00", style=dashed',

@@ -1,8 +1,7 @@
-"""Where the parts of a picture are: from left to right, each node behind those that call it.
+"""Layout of a picture: from left to right, each node after the nodes that call it.
 
-A workload is a card with a row for each way in, so that what is said of an edge stands at its end and never on another.
-Callers that nobody calls are chips in the first column. An edge that passes a column has a lane of its own there,
-between the cards.
+A workload is a card with a row for each way in, so that the text of an edge stands at its end. Callers that no other
+node calls are chips in the first column. An edge that passes a column has a lane of its own there, between the cards.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from eastgate.reports.graph.picture import Picture, WayIn, caller_name, shorten
 from eastgate.reports.graph.text import short_rule
 
 UNREACHED = "nobody may call it"
-LINE = 16  # of text
+LINE = 16  # height of a line of text
 _TITLE, _ROW, _PAD, _GAP, _MARGIN = 24, 22, 8, 14, 24
-_CHAR, _BOLD = 6.4, 7.2  # width of a character, about
-_MOST_CHARS, _MOST_LINES = 42, 8  # of what a row says
+_CHAR, _BOLD = 6.4, 7.2  # approximate width of a character
+_MOST_CHARS, _MOST_LINES = 42, 8  # characters and lines of a row
 _CHIP_CHARS = 34
 _NARROWEST = 130
-_BETWEEN, _NEAR = 150, 90  # columns, where the edges are; where there are many columns
+_BETWEEN, _NEAR = 150, 90  # distance of columns, wide and narrow; narrow if there are many columns
 _MOST_COLUMNS = 6
 _SWEEPS = 6
 
 
 @dataclass(slots=True)
 class Chip:
-    """A caller that is no destination."""
+    """A caller that is not a destination."""
 
     node: GraphNode
     lines: list[str]
@@ -50,13 +49,13 @@ class Chip:
 
     @property
     def room(self) -> float:
-        """Return the width that it needs."""
+        """Return the width of the chip."""
         return max(map(len, self.lines)) * _CHAR + 20
 
 
 @dataclass(slots=True)
 class CardRow:
-    """A way into a destination: what it says, and below it which rules decide."""
+    """A way into a destination: its text, and below it the rules that decide."""
 
     entry: WayIn
     texts: list[str]
@@ -97,12 +96,12 @@ class Card:
 
     @property
     def kind(self) -> str:
-        """Return the kind, which stands beside the title; that of a pod goes without saying."""
+        """Return the kind, which stands beside the title; empty for a pod."""
         return "" if self.node.kind == "pod" else str(self.node.kind)
 
     @property
     def room(self) -> float:
-        """Return the width that it needs."""
+        """Return the width of the card."""
         texts = max((len(line) for row in self.rows for line in row.lines), default=len(UNREACHED)) * _CHAR + 34
         return max(texts, len(self.title) * _BOLD + len(self.kind) * _CHAR + 40)
 
@@ -127,7 +126,7 @@ Item = Chip | Card | Lane
 
 @dataclass(slots=True)
 class Zone:
-    """A namespace, or what is in none: its chips or cards, one below the other; or a lane."""
+    """A namespace, or the nodes without one: chips or cards, one below the other; or a lane."""
 
     title: str | None
     items: list[Item]
@@ -143,30 +142,30 @@ class Zone:
 
 @dataclass(slots=True)
 class DrawnEdge:
-    """An edge: where it begins, the lanes that it takes, and the row at which it ends."""
+    """An edge: its start, the lanes that it takes, and the row at which it ends."""
 
     source: str
     start: Chip | Card
     lanes: list[Lane]
     card: Card
     row: CardRow
-    is_back: bool  # it ends at the right of its card, since that is before or below its start
+    is_back: bool  # ends at the right side of its card, because its target is not in a later column
 
     @property
     def bend(self) -> float:
-        """Return how far it bends to the right of both cards, where it ends at the right."""
+        """Return how far a back edge bends to the right of both cards."""
         return 40 + abs(self.row.middle - self.start.middle) / 8
 
     @property
     def right(self) -> float:
-        """Return what it does not cross."""
+        """Return the x coordinate that the edge does not cross."""
         end = self.card.x + self.card.width
         return max(end, self.start.x + self.start.width) + (self.bend if self.is_back else 0)
 
 
 @dataclass(slots=True)
 class PictureLayout:
-    """A picture in its place."""
+    """The places of all parts of a picture."""
 
     width: float
     height: float
@@ -177,7 +176,7 @@ class PictureLayout:
 
 
 def lay_out(picture: Picture, *, why: bool, top: float) -> PictureLayout:
-    """Give every part of a picture its place, below `top`."""
+    """Place every part of a picture below `top`."""
     cards = _cards(picture, why=why)
     drawn = {name for entry in picture.entries if entry.target not in picture.behind for name in entry.sources}
     chips = {
@@ -190,7 +189,7 @@ def lay_out(picture: Picture, *, why: bool, top: float) -> PictureLayout:
     columns = _columns(picture, cards)
     lanes: dict[tuple[str, int], Lane] = {}
     edges = []
-    near: dict[int, list[Item]] = defaultdict(list)  # what is drawn beside an item, by its id
+    near: dict[int, list[Item]] = defaultdict(list)  # items at the other ends of the edges of an item, by its id
     for card in cards.values():
         for row in card.rows if card.node.id not in picture.behind else ():
             for name in row.entry.sources:
@@ -246,7 +245,7 @@ def _rows(entries: Iterable[WayIn], picture: Picture, *, why: bool) -> list[Card
 
 
 def _columns(picture: Picture, cards: dict[str, Card]) -> dict[str, int]:
-    """Return the column of each card: behind all that call it, but for those that it reaches itself."""
+    """Return the column of each card: after all cards that call it, except those that it reaches itself."""
     calls: dict[str, dict[str, None]] = {name: {} for name in cards}
     for entry in picture.entries:
         if entry.target not in picture.behind:
@@ -269,7 +268,7 @@ def _columns(picture: Picture, cards: dict[str, Card]) -> dict[str, int]:
 
 
 def _callers_first(names: Iterable[str], onward: dict[str, list[str]]) -> tuple[list[str], set[tuple[str, str]]]:
-    """Return names so that callers come before those that they call, without edges that lead back to a caller."""
+    """Return names so that callers come before their targets. Edges that lead back to a caller are ignored."""
     left: list[str] = []  # in the order in which the search leaves them
     begun: set[str] = set()
     open_: set[str] = set()
@@ -312,15 +311,15 @@ def _zones(
     return [listed[column] for column in sorted(listed)]
 
 
-# Places
+# : Positions
 
 
 def _arrange(columns: Sequence[list[Zone]], near: dict[int, list[Item]], top: float) -> float:
-    """Order zones, and what is in them, by what they are tied to, and put them one below the other."""
+    """Order zones and their items by the positions of the items that they have edges with, and stack them."""
 
     def beside(item: Item) -> float:
         ends = [other.middle for other in near[id(item)]]
-        return sum(ends) / len(ends) if ends else float("inf")  # what has no edge goes last
+        return sum(ends) / len(ends) if ends else float("inf")  # items without edges go last
 
     for column in columns:
         _stack(column, top)
@@ -347,7 +346,7 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def _stack(zones: Iterable[Zone], top: float) -> float:
-    """Put zones one below the other; return where the last one ends."""
+    """Stack zones, and return the position where the last one ends."""
     y = top
     for zone in zones:
         zone.y = y

@@ -1,6 +1,6 @@
-"""A picture without edges: a row for each caller, a column for each destination, and a number that says what.
+"""A picture without edges: a row for each caller, a column for each destination, and a number for each condition.
 
-Graphs with many edges are read more easily so. What a number stands for is said below.
+Graphs with many edges are easier to read in this form. A legend below explains the numbers.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from eastgate.reports.graph.model import GraphNode, ReachVerdict
 from eastgate.reports.graph.picture import Drawing, Picture, WayIn, attribute, box, caller_name, shorten, text, tooltip
 
 _CELL, _MARGIN, _LINE = 22, 24, 16
-_DIGIT = 5.6  # width of a character in a cell, about
-_CHAR = 6.2  # width of a character, about
-_GAP = 8  # between namespaces
-_SLOPE = 0.7  # of the names of columns
-_NOTE = 150  # characters of what a number stands for
+_DIGIT = 5.6  # approximate width of a character in a cell
+_CHAR = 6.2  # approximate width of a character
+_GAP = 8  # gap between namespaces
+_SLOPE = 0.7  # slope of the names of columns
+_NOTE = 150  # characters of the explanation of a number
 _Positions = dict[str, float]
 
 
@@ -46,7 +46,7 @@ def draw_matrix(picture: Picture, *, why: bool, top: float) -> Drawing:
 
 
 def _positions(nodes: Sequence[GraphNode], start: float, step: float) -> tuple[_Positions, float]:
-    """Return where each node is, with a gap between namespaces, and where the last one ends."""
+    """Return the position of each node, with a gap between namespaces, and the end of the last one."""
     positions: _Positions = {}
     at = start
     for _, members in groupby(nodes, key=lambda node: node.namespace):
@@ -69,7 +69,7 @@ def _column_name(node: GraphNode) -> str:
 
 
 def _numbers(picture: Picture, *, why: bool) -> dict[str, int]:
-    """Number what is said of edges."""
+    """Number the different texts of edges."""
     sayings = dict.fromkeys(_saying(entry, why=why) for entry in picture.entries)
     return {words: number for number, words in enumerate(sayings, 1)}
 
@@ -108,12 +108,12 @@ def _borders(columns: Sequence[GraphNode], xs: _Positions, first: float, bottom:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """What is said of a caller and a destination; open only if all of it is."""
+    """The outcome between a caller and a destination. It is open only if all of its edges are."""
 
     source: str
     target: str
     entries: tuple[WayIn, ...]
-    words: str  # the numbers of what is said
+    words: str  # the numbers of its texts
 
     @property
     def verdict(self) -> ReachVerdict:

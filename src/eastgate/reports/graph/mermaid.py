@@ -1,4 +1,4 @@
-"""A graph as a Mermaid flowchart, which many pages of documentation draw."""
+"""A graph as a Mermaid flowchart, which many documentation sites render."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ def _ways_on(entries: Iterable[WayIn], numbers: dict[str, str]) -> Iterator[str]
 
 
 def _quote(text: str) -> str:
-    """Return a text between quotes; what means something to Mermaid or HTML is written as an entity."""
+    """Return a text between quotes. Characters with a meaning in Mermaid or HTML become entities."""
     special = {'"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "#": "#35;", "`": "#96;", "|": "#124;"}
     return '"' + "".join(special.get(letter, letter) for letter in printable(text)) + '"'

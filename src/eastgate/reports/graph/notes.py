@@ -1,4 +1,4 @@
-"""What a graph could not consider: unread kinds, policies with errors, labels and proxies that nobody knows."""
+"""Notes on objects that a graph could not consider: unread kinds, policies with errors, unknown labels and proxies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = 6  # pods that are named
 
 
 def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
-    """Yield a line for each thing that could make an answer about some points another one."""
+    """Yield a line for each object that could change an answer about some points."""
     authority = cluster.authority
     for policy in cluster.rejected_at(points):
         yield f"{policy.ref} cannot be read: what it targets is shown as closed"
@@ -41,7 +41,7 @@ def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
 
 
 def _enforcement_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
-    """Yield the pods that policies select and cannot be about, and those of which it is unknown who enforces them."""
+    """Yield the pods that a policy selects but cannot apply to, and those whose enforcer is unknown."""
     found = [each for point in points if isinstance(point, str) for each in cluster.enforcement(point)]
     yield from inapplicable_lines(found)
     doubtful: dict[str, dict[str, None]] = {}
@@ -55,7 +55,7 @@ def _enforcement_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[st
 
 
 def _selected(cluster: Cluster, unread: Unread) -> Iterator[str]:
-    """Yield the workloads that an object of an unread kind is about, as a destination or as a caller."""
+    """Yield the workloads that an object of an unread kind targets, as a destination or as a caller."""
     world = cluster.authority.world
     targets = (*unread.targets.destinations, *unread.targets.callers)
     for workload in world.workloads.values():
@@ -64,7 +64,7 @@ def _selected(cluster: Cluster, unread: Unread) -> Iterator[str]:
 
 
 def mark_doubts(cluster: Cluster, graph: Graph) -> Graph:
-    """Mark the edges that a policy which is not read could change; edges of one bundle are parted by that."""
+    """Mark the edges that an unread policy could change. Bundles are split accordingly."""
     authority = cluster.authority
     if authority.unread is Handling.IGNORE or not authority.unread_objects.objects:
         return graph
@@ -73,7 +73,7 @@ def mark_doubts(cluster: Cluster, graph: Graph) -> Graph:
 
 
 class _Doubts:
-    """The policies of unread kinds that could change what happens at either end of an edge."""
+    """The policies of unread kinds that could change the verdict at either end of an edge."""
 
     def __init__(self, cluster: Cluster, graph: Graph) -> None:
         self._authority = cluster.authority
@@ -109,7 +109,7 @@ class _Doubts:
 
 
 def _is_in(workload: Workload, name: str) -> bool:
-    """Return whether a node is a workload, or a group that it is in."""
+    """Return whether a node is a workload, or a group that contains it."""
     kind, _, key = name.partition(":")
     match kind:
         case "pod":

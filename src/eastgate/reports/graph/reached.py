@@ -1,4 +1,4 @@
-"""Everything that reachability says, by destination, in the form that graphs are made of: sets of callers, and ways."""
+"""The result of reachability by destination: sets of callers, and the ways that their requests take."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HIDDEN = "what is in HTTP, which nobody sees here"
 
 @dataclass(frozen=True, slots=True)
 class ReachOutcome:
-    """What happens to some callers: all is allowed, some of it on these ways, or nothing."""
+    """The outcome for some callers: all requests are allowed, those on these ways are, or none."""
 
     callers: CallerSet
     verdict: ReachVerdict
@@ -34,7 +34,7 @@ class ReachOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Reaching:
-    """What happens to everybody at one entrance; `ranges` are those of its other ports."""
+    """The outcomes for all callers at one entrance; `ranges` are those of its other ports."""
 
     ports: tuple[int, ...]
     other_ports: bool
@@ -46,7 +46,7 @@ class Reaching:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A destination, or those members of it that are asked about, and what happens at each of its entrances."""
+    """A destination, or its selected members, and the outcomes at each of its entrances."""
 
     destination: Destination
     members: tuple[str, ...]
@@ -56,14 +56,14 @@ class Reached:
 def arrivals(
     reach: Reachability, destination: Destination, port: int | None, facts: Facts, *, exact: bool
 ) -> Iterator[Reaching]:
-    """Yield what happens at the entrances of a destination, to requests of which these facts are known."""
+    """Yield the outcomes at the entrances of a destination for requests with these facts."""
     for entrance, ports, others in takes(destination, port):
         outcomes = tuple(_outcomes(reach, entrance, facts, exact))
         yield Reaching(ports, others, entrance.service, entrance.tls, outcomes, entrance.ranges)
 
 
 def takes(destination: Destination, port: int | None) -> Iterator[tuple[Entrance, tuple[int, ...], bool]]:
-    """Yield the entrances that requests to a port come to, with the ports that are meant; None: to any port."""
+    """Yield the entrances that accept requests to a port, with the selected ports; port None means any port."""
     declared = {number for entrance in destination.entrances for number in entrance.ports}
     for entrance in destination.entrances:
         if port is None:
@@ -73,7 +73,7 @@ def takes(destination: Destination, port: int | None) -> Iterator[tuple[Entrance
 
 
 def _outcomes(reach: Reachability, entrance: Entrance, facts: Facts, exact: bool) -> Iterator[ReachOutcome]:
-    """Yield what happens to whom; callers with equal ways come together."""
+    """Yield the outcome of each set of callers. Callers with equal ways are merged."""
     ways = list(ways_on(entrance, facts))
     merged: dict[tuple[ReachVerdict, tuple[AllowedWay, ...], tuple[Origin, ...]], CallerSet] = {}
     for answer in reach.answers(entrance):
@@ -88,7 +88,9 @@ def _outcomes(reach: Reachability, entrance: Entrance, facts: Facts, exact: bool
 def outcome_of(
     entrance: Entrance, answer: Answer, branches: Sequence[Branch], facts: Facts, *, exact: bool = False
 ) -> ReachOutcome:
-    """Return what happens at the entrance of a workload to requests that an answer is about, and these facts."""
+    """Return the outcome at the entrance of a workload for the callers of an answer, limited to these
+    branches and facts.
+    """
     alone = replace(answer, branches=tuple(branches))
     taken = tuple((way, alone) for way in ways_on(entrance, facts))
     return ReachOutcome(0, *_outcome(_verdict(alone, branches), branches, taken, facts, exact))
@@ -99,7 +101,7 @@ def _verdict(answer: Answer, branches: Sequence[Branch]) -> bool | None:
         return None
     verdicts = {branch.end.allowed for branch in branches}
     if len(verdicts) > 1 and all(branch.end.allowed for branch in narrow(branches, USUAL_FACTS)):
-        return True  # conditions are about usual requests, so that there is none
+        return True  # all usual requests are allowed, and conditions are written for usual requests only
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
@@ -113,7 +115,7 @@ class WayOn:
 
 
 def ways_on(entrance: Entrance, facts: Facts) -> Iterator[WayOn]:
-    """Yield the passages that requests can take, each for those that no earlier one takes."""
+    """Yield the passages that requests can take. Each is limited to requests that no earlier passage takes."""
     known = entrance.facts.and_(facts)
     earlier: list[Predicate] = []
     for passage in entrance.passages:
@@ -138,7 +140,7 @@ _Taken = tuple[tuple[WayOn, Answer], ...]
 
 
 def _split(reach: Reachability, callers: CallerSet, ways: Sequence[WayOn]) -> list[tuple[CallerSet, _Taken]]:
-    """Split callers by what happens to them on each way."""
+    """Split callers by their answers on each way."""
     blocks: list[tuple[CallerSet, _Taken]] = [(callers, ())]
     for way in ways:
         answers = reach.answers(way.entrance)
@@ -164,7 +166,7 @@ def _outcome(
 
 
 def _way(on: WayOn, answer: Answer, facts: Facts, exact: bool) -> AllowedWay | None:
-    """Return what is allowed on a way; None where nothing is."""
+    """Return the requests that are allowed on a way; None if there are none."""
     branches = branches_on(on, answer, facts)
     allowed = _verdict(answer, branches)
     if allowed is False:
@@ -177,7 +179,7 @@ def _way(on: WayOn, answer: Answer, facts: Facts, exact: bool) -> AllowedWay | N
 
 
 def branches_on(on: WayOn, answer: Answer, facts: Facts) -> tuple[Branch, ...]:
-    """Return what an answer says of requests that take a way, without what is true of all of them."""
+    """Return the branches of an answer for requests that take a way, without conditions that all of them meet."""
     return within(narrow(answer.branches, facts.and_(_values_in(on.guard))), on.guard)
 
 

@@ -1,4 +1,4 @@
-"""A graph as a picture that we draw ourselves: with edges, or as a matrix where there are many."""
+"""A graph as an SVG picture: with edges, or as a matrix if there are many."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from eastgate.reports.graph.picture import STYLE, Picture, box, text
 from eastgate.reports.graph.text import list_sections
 
 _NAMESPACE = "http://www.w3.org/2000/svg"
-_TOP, _LINE = 46, 16  # height of what explains the picture, and of a line of it
+_TOP, _LINE = 46, 16  # height of the legend, and of a line of it
 _NARROWEST = 640
-_MOST_EDGES = 45  # that an eye can follow
+_MOST_EDGES = 45  # most edges that are easy to follow
 
 
 def to_svg(graph: Graph, *, why: bool) -> str:
-    """Render a graph as an image that needs nothing else."""
+    """Render a graph as a self-contained image."""
     return draw(graph, why=why, attributes=f'xmlns="{_NAMESPACE}" ', style=True)
 
 
 def draw(graph: Graph, *, why: bool, attributes: str = "", style: bool = False) -> str:
-    """Draw a graph as an element that a page may hold; `style`: with its own style."""
+    """Draw a graph as an element for a page; `style`: include its style sheet."""
     picture = Picture(graph)
     notes = [*(list_sections(graph) if style else ()), *graph.notes]
     top = _TOP + _LINE * len(notes)

@@ -1,4 +1,4 @@
-"""Codes of what is wrong with an Invariant."""
+"""The codes for errors in an Invariant."""
 
 from eastgate.basics.diagnostics import Code, Severity
 

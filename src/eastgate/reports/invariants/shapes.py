@@ -1,4 +1,4 @@
-"""Invariant, field by field."""
+"""The shape of an Invariant, field by field."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TOOL = regex(r"[^\s*]+\*?")
 _MCP_METHOD = regex(r"[a-z][A-Za-z0-9_]*(/[A-Za-z0-9_]+)*")
 
 
-# Texts
+# : Texts
 
 
 def _check_name(node: Node, to: Check[None], what: str, *, all_of_a_namespace: bool = False) -> None:
@@ -102,7 +102,7 @@ def _as_method(text: str) -> str:
     return f"write {capitals}" if _METHOD.fullmatch(capitals) else "write a method of HTTP, GET for example"
 
 
-# Lists, of which none is empty: nothing would fit
+# : Lists. An empty list would match nothing, so none may be empty.
 
 
 def some_entry(node: Node, to: Check[None]) -> None:
@@ -179,7 +179,7 @@ _to: Record[None] = Record(
 
 
 def _some_request(node: Node, to: Check[None]) -> None:
-    """Demand that a request with a message can have one of the methods, and a message with a tool one of its own."""
+    """Require that a request with an MCP message may be a POST, and that a message with a tool may be `tools/call`."""
     messages = node.get("mcpMethods")
     if messages is not None and "tools" in node and not any(message.value in NAMED for message in messages):
         way_out = "add tools/call, or leave out mcpMethods"
@@ -235,7 +235,7 @@ STATEMENT_FIELDS: dict[str, Field[None]] = {
 
 @constraint(oneOf=[{"required": [mode.value]} for mode in Quantifier])
 def exactly_one_statement(node: Node, to: Check[None]) -> None:
-    """Demand that a spec has one of the statements, and no other."""
+    """Require exactly one of the three statements in a spec."""
     given = [mode for mode in Quantifier if mode in node]
     if len(given) == 1:
         return
@@ -249,7 +249,7 @@ def exactly_one_statement(node: Node, to: Check[None]) -> None:
 
 
 def check_namespace(node: Node, to: Check[None]) -> None:
-    """Demand that an Invariant with a namespace is about nothing outside of it."""
+    """Require that an Invariant with a namespace covers only objects of that namespace."""
     namespace = node.nearest("metadata", "namespace")
     if "metadata" not in node or "namespace" not in node["metadata"] or not isinstance(namespace.value, str):
         return

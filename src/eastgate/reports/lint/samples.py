@@ -1,4 +1,4 @@
-"""Questions that are likely to show a difference: from callers that exist, to ports and Services that exist."""
+"""Questions that are likely to show a difference: from existing callers to existing ports and Services."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastgate.ir.symbolic.judging import possible_chains, possible_outcomes
 from eastgate.reports.lint.inventory import Group, PolicyInventory
 from eastgate.reports.lint.rules import callers
 
-# Whether a layer can allow a partial request. Where that is unclear, it can.
+# : Whether a layer can allow a partly known request. In doubt, it can.
 
 
 def chains_for(layer: Layer, request: Request) -> list[Chain]:
@@ -21,7 +21,7 @@ def chains_for(layer: Layer, request: Request) -> list[Chain]:
 
 
 def can_allow(layer: Layer, request: Request) -> bool:
-    """Return whether some request like this one may be allowed, other than from the workload itself."""
+    """Return whether a request like this one may be allowed, except from the workload itself."""
     return any(
         outcome.allowed and not (outcome.rule is not None and outcome.rule.origin.kind is RuleKind.ITSELF)
         for outcome in possible_outcomes(layer, request)
@@ -29,12 +29,12 @@ def can_allow(layer: Layer, request: Request) -> bool:
 
 
 def admits_clients(rule: Rule) -> bool:
-    """Return whether a rule is about clients, and not just about the workload itself or the kubelet."""
+    """Return whether a rule covers clients other than the workload itself or the kubelet."""
     return rule.origin.kind not in (RuleKind.ITSELF, RuleKind.PROBE)
 
 
-_MOST = 12  # of each kind
-_PATHS = frozenset(attribute.kind for attribute in PATHS)  # in whatever form a proxy compares it
+_MOST = 12  # callers or values of each kind
+_PATHS = frozenset(attribute.kind for attribute in PATHS)  # all forms of a path that proxies compare
 
 
 def sample_questions(group: Group, inventory: PolicyInventory) -> Iterator[tuple[Question, Arrival]]:

@@ -1,4 +1,4 @@
-"""Explains a decision in the log of Eastgate's own proxies by the manifests of today."""
+"""Explains a decision in the log of Eastgate's own proxies by the present manifests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BY_PROXY = {
 
 
 def explain_observation(observation: Observation, authority: Authority) -> Explanation:
-    """Explain a logged decision. Raises QuestionError where it is about something that no manifest declares."""
+    """Explain a logged decision. Raises QuestionError if it names an object that no manifest declares."""
     deciders = Deciders()
     decider, audited = deciders.decider_of(observation, authority), tuple(deciders.audited(observation, authority))
     if observation.level == "handshake":
@@ -63,8 +63,8 @@ def _explanation(
     way: str | None = None,
     audited: tuple[Audited, ...] = (),
 ) -> Explanation:
-    """`way`: the route and the backend that a gateway has led the request to. `audited`: what audited policies would
-    have done, as the line tells.
+    """`way`: the route and the backend that the gateway chose. `audited`: the effects of audited policies
+    in the line.
     """
     position = f"  ({decider.position})" if decider.position else ""
     at = f" at {observation.time}" if observation.time else ""
@@ -92,7 +92,7 @@ def _explanation(
 
 
 def _question_of(observation: Observation, authority: Authority) -> Question:
-    """Return the question that a proxy has answered. Headers are not in its log, so they are unknown."""
+    """Return the question that a proxy answered. Headers are unknown, because they are not in its log."""
     address = observation.source.rpartition(":")[0].strip("[]") if observation.source else None
     return Question(
         caller_of(observation.peer, authority.settings),
@@ -129,9 +129,9 @@ def _handshake(observation: Observation) -> str:
 
 
 def _decide_today(observation: Observation, decision: Decision) -> Decision:
-    """Decide again with what the log tells.
+    """Decide again with the data of the log.
 
-    Of a connection that is what was decided before any request was read. The query of a path is not logged.
+    For a connection, decide as before any request was read. The query of a path is not in the log.
     """
     layers, request = decision.layers, decision.arrival.request
     if observation.level == "connection":
@@ -160,7 +160,7 @@ def _compare(
 
 
 def _verdict_name(decision: Decision) -> str:
-    """Return the name that a proxy would give to this verdict."""
+    """Return the name of this verdict in the logs of proxies."""
     outcome = decision.outcome
     if outcome.rule is not None:
         return name_of(outcome.rule.origin, 0)
@@ -172,7 +172,9 @@ def _verdict_name(decision: Decision) -> str:
 def _describe_removed(
     observation: Observation, decider: DecidedBy, authority: Authority, attached: frozenset[str]
 ) -> str:
-    """Describe what became of the policy that the line names; `attached` are those that are in force there today."""
+    """Describe the removal of the policy that the line names; `attached` are the policies that are in force
+    there now.
+    """
     policy, rule = rule_of(observation.decision)
     if policy is None:
         return ""
