@@ -61,7 +61,7 @@ def test_findings_that_were_not_looked_for_are_not_shown_as_none(
 ) -> None:
     monkeypatch.setattr(policies, "_MOST_WORKLOADS", 1)
     assert (
-        "not looked for: there are more than 1 workloads; run eastgate lint"
+        "not computed: there are more than 1 workloads; run eastgate lint"
         in cli("describe", "pod/cart", "-n", "shop", "-f", shop).stdout
     )
     described = json.loads(cli("describe", "pod/cart", "-n", "shop", "-f", shop, "-o", "json").stdout)

@@ -130,7 +130,7 @@ spec:
     (tmp_path / "broken.yaml").write_text(broken, "utf-8")
     shown = cli("graph", shop, str(tmp_path))
     assert shown.exit_code == 2
-    assert "AuthorizationPolicy/shop/broken cannot be read: what it targets is shown as closed" in shown.stdout
+    assert "AuthorizationPolicy/shop/broken cannot be read: its targets are shown as closed" in shown.stdout
     data = json.loads(cli("graph", shop, str(tmp_path), "-o", "json").stdout)
     assert not [edge for edge in data["edges"] if edge["to"] == "pod:shop/cart"]
     assert "cannot be read" in data["notes"][0]

@@ -208,7 +208,7 @@ spec: {selector: {shared: "yes"}, ports: [{port: 8080, targetPort: http}]}
     said = one(cluster_of(pods), "service", "s")
     assert "refused at n/a" in said
     assert "n/b: open" in said
-    assert "there is nothing behind it to reach" in one(cluster_of(pods), "svc", "both")
+    assert "no workload is behind it" in one(cluster_of(pods), "svc", "both")
 
 
 def test_a_service_target_read_as_traffic_has_a_table_for_each_way_to_address_the_pod() -> None:

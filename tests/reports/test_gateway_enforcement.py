@@ -45,7 +45,7 @@ def test_what_asks_an_authorizer_says_whom(tmp_path: Path) -> None:
 def test_a_closed_route_says_why(tmp_path: Path) -> None:
     lines, entries = _enforcement(tmp_path)
     at = lines.index("  HTTPRoute prod/web rule 2 -> Service prod/web")
-    assert lines[at + 1].startswith("    closed: the gateway cannot do all that it says: ")
+    assert lines[at + 1].startswith("    closed: the gateway cannot do all that the route asks for: ")
     assert "RequestMirror" in lines[at + 1]
     assert entries["HTTPRoute/prod/web#2"]["closed"]
     assert not entries["HTTPRoute/prod/web#0"]["closed"]

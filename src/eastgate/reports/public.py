@@ -158,7 +158,7 @@ class Authority(DecidingAuthority):
 
     @checked
     def diff(self, new: DecidingAuthority) -> DiffReport:
-        """Find the requests that change their verdict, or prove that there are none: `eastgate diff`.
+        """Find the requests that change their verdict, or prove that no request does: `eastgate diff`.
 
         Raises SettingsError if `new` has other settings.
         """

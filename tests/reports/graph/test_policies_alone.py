@@ -151,13 +151,13 @@ def test_what_is_not_read_qualifies_the_graph_as_ever(tmp_path: Path) -> None:
 def test_a_policy_that_cannot_be_read_closes_what_it_selects(tmp_path: Path) -> None:
     result = graph(tmp_path, NETWORK.replace("policyTypes: [Ingress]", "policyType: [Ingress]"))
     assert result.exit_code == 2
-    assert "NetworkPolicy/pci/cards cannot be read: what it targets is shown as closed" in result.stdout
+    assert "NetworkPolicy/pci/cards cannot be read: its targets are shown as closed" in result.stdout
     assert "[pods with app=cards]" not in result.stdout
 
 
 def test_without_policies_nothing_is_invented(tmp_path: Path) -> None:
     result = graph(tmp_path, "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}}\n")
-    assert (result.exit_code, result.stdout) == (0, "nobody can reach anything that is asked about\n")
+    assert (result.exit_code, result.stdout) == (0, "no selected caller can reach a selected destination\n")
 
 
 def test_one_workload_is_enough_for_none_to_be_invented(tmp_path: Path) -> None:

@@ -154,5 +154,5 @@ def test_a_service_without_pods_says_nothing() -> None:
     )
     assert (finding.standing, finding.why) == (
         StatementStanding.NOT_PROVEN,
-        "it is about nothing that the manifests declare",
+        "no manifest declares its destinations",
     )

@@ -286,7 +286,7 @@ def whole_schema(shape: Record[Any], of: Definition) -> Schema:
             "kind": {"type": "string", "description": "The kind."},
             "metadata": {"type": "object"},
             "spec": structural(
-                spec.shape, spec.about or "What the author wants.", SchemaContext(of.resource.widening_nulls)
+                spec.shape, spec.about or "The desired state.", SchemaContext(of.resource.widening_nulls)
             ),
             "status": _STATUS[of.resource.status],
         },

@@ -215,23 +215,23 @@ def _conditions(most: int) -> Schema:
     condition: Schema = {
         "type": "object",
         "properties": {
-            "type": _text("What the condition is about, such as Accepted.", maxLength=316),
+            "type": _text("The type of the condition, such as Accepted.", maxLength=316),
             "status": _text("Whether it holds.", enum=["True", "False", "Unknown"]),
-            "reason": _text("Why, in one word.", minLength=1, maxLength=1024),
-            "message": _text("Why, in a sentence.", maxLength=32768),
+            "reason": _text("The reason, in one word.", minLength=1, maxLength=1024),
+            "message": _text("The reason, in a sentence.", maxLength=32768),
             "observedGeneration": {
                 "type": "integer",
                 "format": "int64",
                 "minimum": 0,
                 "description": "The generation of the resource that the condition is about.",
             },
-            "lastTransitionTime": _text("Since when it holds or does not.", format="date-time"),
+            "lastTransitionTime": _text("The time of the last change of the status.", format="date-time"),
         },
         "required": ["type", "status", "reason", "message", "lastTransitionTime"],
     }
     return {
         "type": "array",
-        "description": "What is true of the resource.",
+        "description": "The conditions of the resource.",
         "maxItems": most,
         "items": condition,
         "x-kubernetes-list-type": "map",
@@ -244,7 +244,7 @@ _ANCESTOR: Schema = {
     "properties": {
         "ancestorRef": {
             "type": "object",
-            "description": "What the entry is about: the target, or what it belongs to.",
+            "description": "The subject of the entry: the target, or the object that the target belongs to.",
             "properties": {
                 "group": _text("Its group.", maxLength=253),
                 "kind": _text("Its kind.", maxLength=63),
@@ -262,7 +262,7 @@ _ANCESTOR: Schema = {
             "required": ["name"],
         },
         "controllerName": _text(
-            "Who wrote the entry: <domain>/<path>.",
+            "The controller that wrote the entry: <domain>/<path>.",
             minLength=1,
             maxLength=253,
             pattern=rf"^{_LABELS}/[A-Za-z0-9/._~%-]+$",
@@ -274,11 +274,11 @@ _ANCESTOR: Schema = {
 
 POLICY_STATUS: Schema = {
     "type": "object",
-    "description": "What has become of the policy.",
+    "description": "The status of the policy.",
     "properties": {
         "ancestors": {
             "type": "array",
-            "description": "For each thing that the policy applies to, and each controller, whether it is in force.",
+            "description": "For each target of the policy and each controller, whether the policy is in force.",
             "maxItems": 16,
             "items": _ANCESTOR,
             "x-kubernetes-list-type": "atomic",
@@ -289,7 +289,7 @@ POLICY_STATUS: Schema = {
 
 CONDITIONS: Schema = {
     "type": "object",
-    "description": "What has become of the resource.",
+    "description": "The status of the resource.",
     "properties": {
         "observedGeneration": {
             "type": "integer",

@@ -177,7 +177,7 @@ def _differences(cluster: Cluster, pods: list[Workload]) -> DescribedField:
 def _effective(cluster: Cluster, service: Service, pods: list[Workload]) -> DescribedField:
     table = service_table(cluster, service)
     if table is None:
-        return list_field("effective", "Effective", [], [], none="it has no pods")
+        return list_field("effective", "Effective", [], [], none="no workload is behind it")
     return effective_field(cluster, [("", table)], workloads=pods)
 
 

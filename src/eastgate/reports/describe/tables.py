@@ -94,7 +94,7 @@ def policies_field(cluster: Cluster, policies: Sequence[Policy], workload: Workl
         lines.append("  target   " + "; ".join(f"{target.kind} {target.expression}" for target in words))
         lines += [f"  matched  {', '.join(matched)}" for matched in terms[:1] if not is_indirect(policy)]
         if effect == "none":
-            lines.append("  effect   none: nothing of it is in force here")
+            lines.append("  effect   none: no rule of it is in force here")
     return list_field("policies", "Policies", data, lines)
 
 

@@ -74,10 +74,10 @@ def example(change: VerdictChange, report: DiffReport) -> str:
 
 
 _DOUBTS = {
-    DoubtReason.REJECTED: "cannot be read; what it targets is taken as closed",
+    DoubtReason.REJECTED: "cannot be read; its targets are taken as closed",
     DoubtReason.UNREAD: "is of a kind that is not read",
     DoubtReason.TIME: "there was no time left to compare the rest",
-    DoubtReason.NO_TARGET: "has changed, and targets nothing that the manifests have",
+    DoubtReason.NO_TARGET: "has changed, and its targets are not in the manifests",
 }
 
 
@@ -94,13 +94,13 @@ def unproven_text(unproven: Unproven) -> str:
             now = "allowed" if unproven.now_allowed else "denied"
             return f"may be {now} now: {requests}; no example was found"
         case DoubtReason.SCHEME:
-            return f"{subject} has changed, or is asked otherwise, and decides: {requests}"
+            return f"{subject} has changed, or gets other questions, and decides: {requests}"
         case DoubtReason.LEFT_OUT:
             return f"left out: {subject}"
         case DoubtReason.NETWORK:
             return f"network policies treat other connections differently, such as {subject}"
         case DoubtReason.DERIVED:
-            return f"{subject}: other tokens are accepted there, or its address is another; what it changes is unknown"
+            return f"{subject}: it accepts other tokens, or has another address; the effect is unknown"
         case DoubtReason.HOST:
             return f"{subject}: its {HOSTS.kind} is another one now, has changed, or is on one side alone"
         case DoubtReason.LABELS:

@@ -23,7 +23,7 @@ MOST_NODES = 120  # most nodes of a picture
 def make_graph(
     surveyed: Survey, by: Grouping | None = None, *, why: bool = True, most: int | None = None, pods: bool = False
 ) -> Graph:
-    """Return the graph of a survey, with at most `most` nodes. Without `by`, nodes are grouped only as far as needed.
+    """Return the graph of a survey with at most `most` nodes. Without `by`, only larger graphs are grouped.
 
     `pods`: rows begin at pods where network policies decide.
     """
@@ -35,7 +35,7 @@ def make_graph(
     every = len(graph.nodes)
     coarser = Grouping.APP if count_groups(surveyed, Grouping.APP) <= most else Grouping.NAMESPACE
     graph = _grouped(surveyed, coarser, why=why)
-    note = f"{every} callers and destinations are too many for a picture: they are put together by {coarser} (--by)"
+    note = f"{every} callers and destinations are too many for a picture: they are grouped by {coarser} (--by)"
     return replace(graph, notes=(*graph.notes, note))
 
 

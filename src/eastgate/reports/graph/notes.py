@@ -23,7 +23,7 @@ def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
     """Yield a line for each object that could change an answer about some points."""
     authority = cluster.authority
     for policy in cluster.rejected_at(points):
-        yield f"{policy.ref} cannot be read: what it targets is shown as closed"
+        yield f"{policy.ref} cannot be read: its targets are shown as closed"
     unconsidered = cluster.unconsidered(points)
     yield from list_left_out(unconsidered.matches)
     for line in list_unconsidered(unconsidered, authority.unread, about_one=False):
@@ -33,10 +33,10 @@ def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
             pods = sorted(_selected(cluster, unread), key=natural) if unread.part is None else []
             if pods and unread.targets.located:
                 named = ", ".join(limit(pods, _MOST))
-                yield f"{unread} could deny what is marked allow? or depends?: it is about {named}"
+                yield f"{unread} could deny edges that are marked allow? or depends?: it is about {named}"
     uncertain = {policy.ref: point for point in points for policy in programs_of(authority).uncertain(point)}
     for ref, point in uncertain.items():
-        yield f"{ref} selects by a label that a cluster adds: it is taken not to target {point}"
+        yield f"{ref} selects by a label that only a cluster adds: it is assumed not to target {point}"
     yield from _enforcement_notes(cluster, points)
 
 
@@ -51,7 +51,7 @@ def _enforcement_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[st
             doubtful.setdefault(decides, {})[each.at.removeprefix("pod ")] = None
     for decides, pods in doubtful.items():
         named = ", ".join(limit(sorted(pods, key=natural), _MOST))
-        yield f"no manifest says whether {named} has a proxy: what is shown is allowed with one and without ({decides})"
+        yield f"no manifest says whether {named} has a proxy: an allowed edge needs both possibilities ({decides})"
 
 
 def _selected(cluster: Cluster, unread: Unread) -> Iterator[str]:

@@ -111,7 +111,7 @@ class WayIn:
         """Return the ports and the condition. For groups, the condition is enough."""
         if self.is_group and self.condition is not None:
             return self.condition
-        ports = f"{self.ports} (a policy that is not read could deny it)" if self.is_doubtful else self.ports
+        ports = f"{self.ports} (an unread policy could deny it)" if self.is_doubtful else self.ports
         return ports if self.condition is None else f"{ports}: {self.condition}"
 
 

@@ -19,7 +19,7 @@ from eastgate.reports.graph.conditions import explain_branches, explain_predicat
 from eastgate.reports.graph.model import AllowedWay, ReachVerdict
 
 _TOO_MANY = "too many conditions to list"
-_HIDDEN = "what is in HTTP, which nobody sees here"
+_HIDDEN = "HTTP attributes, which no proxy reads here"
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ def to_text(
     if not any(row[4] for row in rows):
         kept.remove(4)
     lines: list[Line] = columns([headers[at] for at in kept], [[row[at] for at in kept] for row in rows])
-    lines = lines or ["nobody can reach anything that is asked about"]
+    lines = lines or ["no selected caller can reach a selected destination"]
     if graph.preface is not None:
         lines.insert(0, graph.preface)
     lines += list_sections(graph, full=full)

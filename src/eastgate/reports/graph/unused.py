@@ -241,6 +241,6 @@ def unused_text(unused: Unused, *, width: int | None = None, color: bool = False
     ]
     lines: list[Line] = columns(["RULE", "VERDICT", "DECIDES INSTEAD"], rows)
     if not lines:
-        lines = ["every rule is needed: without it, some answer would be another one"]
+        lines = ["every rule is needed: without any of them, some answer would change"]
     lines += [f"{policy} is not needed at all" for policy in unused.policies]
     return "\n".join(lay_out(lines, width, color=color))

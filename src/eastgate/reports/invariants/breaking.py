@@ -41,8 +41,8 @@ from eastgate.reports.invariants.selecting import may_select, selects_otherwise
 
 _ABOUT_NO_STATEMENT = frozenset({DoubtReason.HOST, DoubtReason.NETWORK, DoubtReason.UNREAD})
 _USUAL: Mapping[Attribute, str] = MappingProxyType({METHOD: "GET", PATH: "/"})
-_NO_TIME = "there was no time left to find out"
-_TOO_MANY_LABELS = "policies select by too many labels to tell for workloads that do not exist yet"
+_NO_TIME = "the time limit was reached before the proof"
+_TOO_MANY_LABELS = "policies select by too many labels for a proof about workloads that do not exist yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +297,7 @@ class _BreachSearch:
                 for witness in witnesses(self._reach, place.entrance, some, fitting, allowed=self._statement.breaks):
                     yield place, witness
             except GaveUp:
-                self._note(f"there are too many cases to look at, at {place}")
+                self._note(f"there are too many cases at {place}")
 
     def _places(self, pair: Pair) -> list[Covered]:
         entrances = tuple(now for _, now in pair.entrances)
@@ -327,7 +327,7 @@ class _BreachSearch:
             if wrong and SOURCE_LABELS in witness.request.values and not self._statement.include_future:
                 continue  # only a pod that does not exist yet has such labels
             asked = ", ".join(authorizers_in(place.entrance.layers))
-            self._note(f"it depends on what {asked} answers" if asked else f"{question} may break it")
+            self._note(f"it depends on the answer of {asked}" if asked else f"{question} may break it")
         return None
 
     def _consider(self, doubt: ComparisonDoubt) -> None:
@@ -345,7 +345,7 @@ class _BreachSearch:
         names = {f"{pair.kind}:{pair.members[0]}": pair for pair in self._comparison.pairing.pairs}
         pair = names.get(doubt.subject)
         if pair is not None and self._places(pair):
-            self._note(f"{doubt.subject} has too many cases, or depends on what is not compared")
+            self._note(f"{doubt.subject} has too many cases, or depends on parts that are not compared")
         elif doubt.reason is DoubtReason.LABELS:
             self._is_about_destinations = False
             self._note(f"policies select {doubt.subject} by labels that only a cluster adds")

@@ -41,7 +41,7 @@ _MOST_LABELLINGS = 4096
 
 
 class TooManyLabels(Exception):  # noqa: N818 - it is not an error, it is a third answer
-    """Error: there are too many ways to label a namespace, so there is no answer."""
+    """Error: there are too many ways to label a namespace, so the statement has no answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ def _missing_ports(statement: Statement, world: World) -> Iterator[Diagnostic]:
     for port, span in statement.requests.ports.items():
         if port not in ports:
             listed = ", ".join(map(str, sorted(ports)))
-            message = f"what the statement names has no port {port}"
+            message = f"none of the named Services and Gateways has port {port}"
             yield Diagnostic(codes.NAMES_NOTHING, message, span, f"write one of its ports: {listed}")
 
 

@@ -75,7 +75,7 @@ VERSION = "v1alpha1"
 
 
 class OnNotProven(enum.StrEnum):
-    """How to treat a change after which an Invariant cannot be proven."""
+    """The treatment of a change after which an Invariant is not proven."""
 
     WARN = "Warn"
     REFUSE = "Refuse"

@@ -50,7 +50,7 @@ from eastgate.reports.invariants.requests import requests_at, spelled_path
 _MOST_CANDIDATES = 64  # requests to imagined workloads that the engine decides one by one
 _TOO_MANY_LABELS = (
     "it is not proven for workloads that do not exist yet: policies select by too many labels "
-    "(leave out includeFuture to do without them)"
+    "(to exclude them, leave out includeFuture)"
 )
 
 
@@ -137,7 +137,7 @@ class StatementProof:
     @property
     def doubt(self) -> str | None:
         """Return the reason why the absence of a counterexample is not a proof, or None."""
-        nothing = "it is about nothing that the manifests declare"
+        nothing = "no manifest declares its destinations"
         return self._first_doubt or (None if self._is_about_something else nothing)
 
     def to_what_exists(self) -> Counterexample | None:
@@ -210,7 +210,7 @@ class StatementProof:
                         for witness in witnesses(search.reach, place.entrance, each, where, allowed=self.breaks):
                             yield place, witness
             except GaveUp:
-                self._doubt(f"there are too many cases to look at, at {place}")
+                self._doubt(f"there are too many cases at {place}")
 
     def others(self, own: OwnAccess, test: CallerTest, sets: CallerSets) -> CallerSet:
         """Return the callers whose requests to a pod count: not those that are the pod itself, or on its node."""
@@ -242,7 +242,7 @@ class StatementProof:
             if caller is None and SOURCE_LABELS in witness.request.values and self.breaks:
                 continue  # only a pod that does not exist yet has such labels
             authorizers = ", ".join(authorizers_in(place.entrance.layers))
-            why = f"it depends on what {authorizers} answers" if authorizers else "it could not be shown by a request"
+            why = f"it depends on the answer of {authorizers}" if authorizers else "no request could confirm it"
             self._doubt(f"{why}: {asked}")
         return None
 
@@ -334,7 +334,9 @@ class StatementProof:
         return field_path(document, decision.span) if document is not None else None
 
     def _to_change(self, decision: Decision) -> list[str]:
-        """Return the policies of which one must change: the policy that decided, or else those that could have."""
+        """Return the policies to change, of which one is enough: the policy that decided, or else those that
+        could have.
+        """
         if decision.policy is not None:
             return [decision.policy]
         attached = (
@@ -364,7 +366,7 @@ class StatementProof:
         if not could_change(unconsidered, allowed=not self.breaks):
             return None
         lines = "; ".join(list_unconsidered(unconsidered))
-        return f"what is not read could change it: {lines} (write unread: ignore to do without)"
+        return f"unread objects could change it: {lines} (to accept that, write unread: ignore)"
 
     def _points(self, place: Covered) -> Iterator[Point]:
         """Yield every point that may decide about the requests of a statement at a place."""

@@ -132,8 +132,8 @@ def _caller_fields() -> dict[str, Field[None]]:
 def _some_callers(node: Node, to: Check[None]) -> None:
     given = {key for key, value in node.items() if value.value is not False}
     if not given:
-        way_out = "write any: true for everybody, or serviceAccounts, pods, namespaces, identities, anonymous: true"
-        to.report(codes.NO_CALLERS, "this is about no callers", node, help=way_out)
+        way_out = "write any: true for all callers, or serviceAccounts, pods, namespaces, identities, anonymous: true"
+        to.report(codes.NO_CALLERS, "this selects no callers", node, help=way_out)
 
 
 _except: Record[None] = Record("except", _caller_fields(), rules=(_some_callers,))
@@ -156,7 +156,7 @@ def _some_destinations(node: Node, to: Check[None]) -> None:
     named = [name for name in _NAMING if name in node]
     if not named and not any(name in node for name in _SELECTING):
         way_out = f"write pods: {{matchLabels: {{..}}}}, or {enumerated(tuple(_NAMING), 'or')}"
-        to.report(codes.NO_DESTINATIONS, "this is about no destinations", node, help=way_out)
+        to.report(codes.NO_DESTINATIONS, "this selects no destinations", node, help=way_out)
     elif named and "namespaces" in node and "pods" not in node:
         message = f"`namespaces` narrows `pods`, and not `{named[0]}`, which have names"
         way_out = "leave it out, or write pods: {} for all pods of these namespaces"
@@ -188,7 +188,7 @@ def _some_request(node: Node, to: Check[None]) -> None:
     if not isinstance(methods.value, list) or not ("tools" in node or "mcpMethods" in node):
         return
     if "POST" not in [method.value for method in methods]:
-        to.report(codes.FITS_NOTHING, "an MCP message is a POST, and this is about none", methods, help="add POST")
+        to.report(codes.FITS_NOTHING, "an MCP message is a POST, which these methods exclude", methods, help="add POST")
 
 
 _http: Record[None] = Record(
@@ -210,7 +210,7 @@ _mcp_method = _word("MCP method", _MCP_METHOD.fullmatch, lambda _: "write tools/
 _statement: Record[None] = Record(
     "a statement",
     {
-        "from": Field(_from, required=True, help="write from: {any: true} for everybody"),
+        "from": Field(_from, required=True, help="write from: {any: true} for all callers"),
         "to": Field(_to, required=True, help="write to: {pods: {matchLabels: {..}}}"),
         "ports": Field(_list(Whole(1, 65535, what="a port"), "ports")),
         "http": Field(_http),
@@ -226,10 +226,8 @@ STATEMENT_FIELDS: dict[str, Field[None]] = {
     **{mode.value: Field(_statement) for mode in Quantifier},
     "includeFuture": Field(Flag(), about="Whether pods and namespaces that do not exist yet count too."),
     "existingOnly": Field(Flag(), about="Has no effect: pods that do not exist yet count only with includeFuture."),
-    "cites": Field(Text(), about="What the statement follows from, to be shown where it fails."),
-    "onNotProven": Field(
-        Choice(ON_NOT_PROVEN), about="What becomes of a change after which nobody can tell whether it holds."
-    ),
+    "cites": Field(Text(), about="The reason for the statement. It is shown if the statement fails."),
+    "onNotProven": Field(Choice(ON_NOT_PROVEN), about="How to treat a change after which the statement is not proven."),
 }
 
 
@@ -272,9 +270,9 @@ def check_namespace(node: Node, to: Check[None]) -> None:
 _STATED = Record("spec", STATEMENT_FIELDS, rules=(exactly_one_statement,), counted=7)
 
 SERVED: dict[str, Record[None]] = {
-    KIND: resource(KIND, _STATED, about="A statement about all requests to what is in a namespace."),
+    KIND: resource(KIND, _STATED, about="A statement about all requests to destinations in a namespace."),
     CLUSTER_KIND: resource(
-        CLUSTER_KIND, _STATED, cluster_scoped=True, about="A statement about all requests to what is in a cluster."
+        CLUSTER_KIND, _STATED, cluster_scoped=True, about="A statement about all requests to destinations in a cluster."
     ),
 }
 """The shapes of the objects of a cluster. They have no manifests to be read: what is in the cluster is meant."""

@@ -269,7 +269,7 @@ def _dialects_by_layer(group: Group, inventory: PolicyInventory) -> list[Dialect
 
 
 def policies_to_blame(group: Group, index: int, inventory: PolicyInventory) -> list[Policy]:
-    """Return the policies in force because of which a layer allows nothing. Those that could allow come first."""
+    """Return the policies in force that leave nothing allowed in a layer. Those that could allow come first."""
     blames, layer = dialects_by_layer(group, inventory)[index].lint().blames, group.layers[index]
     enforced = dict.fromkeys(attachment.policy for attachment in group.attached if not attachment.policy.audit)
     policies = [policy for policy in enforced if blames(policy, layer)]

@@ -156,7 +156,7 @@ def _lockout_finding(policies: list[Policy], group: Group, inventory: PolicyInve
         codes.LOCKED_OUT,
         message,
         span,
-        'allow somebody; if nobody is meant to reach it, say so: eastgate.dev/lint-ignore: "EG6040: <why>"',
+        'allow a caller; if it is closed on purpose, annotate it with eastgate.dev/lint-ignore: "EG6040: <why>"',
         (*(str(policy.ref) for policy in policies), *group.subjects),
         inventory.command(Question.of("anonymous", group.destination, port=port)),
     )

@@ -52,7 +52,7 @@ def _reading(
     policies = concerned or [attachment.policy for attachment in group.attached if not attachment.policy.audit]
     subjects = (*dict.fromkeys(str(policy.ref) for policy in policies), *group.subjects)
     span = locating.name_of(policies[0].span) if policies else None
-    help_ = f"say which one your mesh follows: --set {setting}={now}, or {setting} in eastgate.yaml"
+    help_ = f"select the reading of your mesh: --set {setting}={now}, or {setting} in eastgate.yaml"
     yield Finding(reading.code, message, span, help_, subjects, inventory.command(question))
 
 

@@ -198,7 +198,7 @@ def read_baseline(text: str) -> Baseline:
     except ValueError as error:
         raise BaselineError("it is not JSON") from error
     if not isinstance(content, dict) or content.get("version") != _VERSION:
-        raise BaselineError(f"it is no baseline of version {_VERSION}")
+        raise BaselineError(f"it is not a baseline of version {_VERSION}")
     baseline = Baseline()
     for entry in content.get("findings", []):
         print_, count = (entry.get("fingerprint"), entry.get("count")) if isinstance(entry, dict) else (None, None)

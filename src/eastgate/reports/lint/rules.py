@@ -109,16 +109,16 @@ def _impossible(policy: Policy, rule: Rule, empty_list: EmptyList | None) -> Ite
     subjects = (str(policy.ref),)
     if any(_is_empty(part) for part in _parts(rule.when)):
         span = _empty_node(policy.span, rule.origin.span) or rule.origin.span
-        message = f"{rule.origin} matches nothing: there is nothing in this list"
-        help_ = "leave the field out to match anything, or write what is meant"
+        message = f"{rule.origin} matches nothing: this list is empty"
+        help_ = "leave the field out to match anything, or add entries"
         yield Finding(codes.MATCHES_NOTHING, message, span, help_, subjects)
     elif empty_list is not None and any(_is_empty(part) for part in _every(rule.when)):
         span = _empty_node(policy.span, rule.origin.span) or rule.origin.span
-        message = f"{rule.origin} {empty_list.outcome}: there is nothing in this list"
+        message = f"{rule.origin} {empty_list.outcome}: this list is empty"
         yield Finding(empty_list.code, message, span, empty_list.help, subjects)
     elif not is_possible(rule.when):
         message = f"{rule.origin} can never match: {_contradiction_text(rule.when)} cannot all hold"
-        yield Finding(codes.CONTRADICTION, message, rule.origin.span, "write rules of their own", subjects)
+        yield Finding(codes.CONTRADICTION, message, rule.origin.span, "write one rule for each", subjects)
 
 
 def _contradiction_text(impossible: Predicate) -> str:

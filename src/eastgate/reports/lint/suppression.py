@@ -148,7 +148,7 @@ def _read(document: Span, keys: frozenset[str], into: _Annotations) -> None:
             continue
         match = _ENTRY.fullmatch(entry)
         if match is None:
-            message = f"`{entry.strip()}` is no suppression: it has no code, or no reason"
+            message = f"`{entry.strip()}` is not a suppression: it has no code, or no reason"
             help_ = 'write the code and why: "EG6003: the operator opens the port"'
             into.findings.append(Finding(codes.NO_REASON, message, node.span, help_, tuple(sorted(keys))))
         else:

@@ -195,7 +195,7 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
         case PodNamed(namespace, name):
             kind = "Pod"
             names = {w.name for w in world.workloads.values() if w.namespace == namespace and not w.derived}
-    message = f"{policy.ref} targets {kind} {namespace}/{name}, and no workload is of it"
+    message = f"{policy.ref} targets {kind} {namespace}/{name}, and no workload belongs to it"
     close = nearest_name(name, names - {name})
     help_ = f"did you mean {close}?" if close else f"declare {kind} {namespace}/{name}, or name another"
     return Finding(codes.NO_SUCH_TARGET, message, field.span(name), help_, (str(policy.ref),))

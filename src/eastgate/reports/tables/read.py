@@ -26,12 +26,12 @@ from eastgate.reports.tables.model import BadCase, Case, Rejection, Table
 from eastgate.reports.tables.shapes import API_VERSION, KIND, SHAPES
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
 
-NO_TABLES = Code("EG0302", "no tables", "A run in which nothing is tested must not look like one in which all is well.")
+NO_TABLES = Code("EG0302", "no tables", "A run without tests must not look like a run in which all tests pass.")
 NOT_A_TABLE = Code(
     "EG0303",
-    "cases in something else",
-    "A document has cases with what they expect, or a statement about all requests, or a kind that is nearly that of "
-    "a table, and so it would be passed over and never run. A table has `kind: DecisionTest`, a statement "
+    "cases in a document of another kind",
+    "A document has cases with expected verdicts, or a statement about all requests, or a kind that looks like a "
+    "misspelt one. It would be skipped and never run. A decision table has `kind: DecisionTest`, and a statement has "
     "`kind: Invariant`.",
 )
 
@@ -94,12 +94,12 @@ def _unreadable_table(name: str, errors: Sequence[Diagnostic], base: Settings, s
 
 
 def _is_meant_as_table(node: Node) -> bool:
-    """Return whether a document seems to be meant as a table, whatever its kind."""
+    """Return whether a document looks like a table, whatever its kind."""
     return _meant_kind(node) is not None
 
 
 def _meant_kind(node: Node) -> str | None:
-    """Return the kind that a document has, or seems to be meant to have; None if it is not a table."""
+    """Return the kind of a table, or the kind that it should have; None if the document is not a table."""
     kind = node.nearest("kind").value
     meant = (kind if kind in SHAPES else did_you_mean(kind, SHAPES)) if isinstance(kind, str) else None
     if meant is not None:
@@ -122,7 +122,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
         span = node.nearest("kind").span if "kind" in node else next(iter(node.keys.values()), node).span
         what = "cases" if kind == KIND else "a statement"
         diagnostics.diagnostics.insert(
-            0, Diagnostic(NOT_A_TABLE, f"this has {what}, and is no {kind}", span, f"write kind: {kind}")
+            0, Diagnostic(NOT_A_TABLE, f"this has {what}, and its kind is not {kind}", span, f"write kind: {kind}")
         )
     version = node.get("apiVersion")
     if version is not None and version.value != API_VERSION:

@@ -305,7 +305,7 @@ def _why_incomplete(table: Table, decision: Decision) -> str | None:
     if decision.complete or table.unread in (Handling.WARN, Handling.IGNORE):
         return None
     left_out = "; ".join(describe_unconsidered(decision.unconsidered))
-    return f"{decision.verdict} is by what was read: {left_out} (write unread: ignore to do without)"
+    return f"{decision.verdict} considers only what was read: {left_out} (to accept that, write unread: ignore)"
 
 
 def _why_different(case: Case, decision: Decision) -> str | None:

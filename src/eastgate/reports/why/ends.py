@@ -69,7 +69,7 @@ def compare(
     if is_same and allowed == decision.allowed:
         return Comparison(True, "the manifests still say so")
     if unknown := sorted(unknown):
-        return Comparison(None, f"it depends on what the log does not tell: {', '.join(unknown)}")
+        return Comparison(None, f"it depends on attributes that are not in the log: {', '.join(unknown)}")
     if allowed != decision.allowed:
         was, now = ("allowed", "denied") if allowed else ("denied", "allowed")
         return Comparison(False, f"changed since: it was {was}, and is {now} by the manifests of today{gone}")
@@ -232,7 +232,7 @@ def require_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Lo
     if called is None:
         address = f" at {logged.called.address}" if logged.called.address is not None else ""
         message = (
-            f"no manifest declares what was called{address}" if address else "the line does not say what was called"
+            f"no manifest declares the destination{address}" if address else "the line does not name the destination"
         )
         kind = Gateway.kind if logged.called.is_gateway else Pod.kind
         raise QuestionError(NOT_DECLARED, message, f"name it: --to {kind}:<namespace>/<name>")

@@ -44,7 +44,7 @@ def _question_of(record: Mapping[str, Any], namespace: str) -> Question:
     def text(name: str) -> str | None:
         value = record.get(name)
         if value is not None and not isinstance(value, str):
-            raise QuestionError(BAD_ATTRIBUTE, f"the line has no text as `{name}`", "give all of the line")
+            raise QuestionError(BAD_ATTRIBUTE, f"the line has no text as `{name}`", "give the whole line")
         return value
 
     port, asked = record.get("port"), record.get("asked")
@@ -117,9 +117,7 @@ def read_log(text: str, check: str | None = None) -> Log:
     if check is not None:
         checks = [(line, record) for line, record in checks if record.get("id") == check]
         if not checks:
-            problem = _no_line(
-                f"no line tells of the decision `{check}`", "pipe the log of `eastgate authorizer` into it"
-            )
+            problem = _no_line(f"no line has the decision `{check}`", "pipe the log of `eastgate authorizer` into it")
             return Log((), problems=[problem])
     if checks:
         return Log(checks)

@@ -78,7 +78,7 @@ def _explain_hidden(logged: LoggedDecision, called: LocatedDestination, decision
     """Explain a refusal for a reason that is not in the line: by the policies that could have refused."""
     origins = tuple(_possible(logged, decision))
     if origins:
-        comparison = Comparison(None, "the log does not have what was refused")
+        comparison = Comparison(None, "the log does not say what the proxy refused")
         return _explanation(logged, called, comparison, origins=origins)
     kinds = " or ".join(sorted(logged.cause.kinds))
     return _explanation(logged, called, Comparison(False, f"changed since: no {kinds} is in force there"))
@@ -150,7 +150,7 @@ def _denying_rules(decision: Decision) -> Iterator[Rule]:
 def _describe_named(logged: LoggedDecision, authority: Authority, written: tuple[Origin, ...]) -> str:
     cause = logged.cause
     if written:
-        return "the line does not say what was called, or no manifest declares it; this is the rule that it names"
+        return "the line does not name the destination, or no manifest declares it; this is the rule that it names"
     if any(policy.ref == cause.policy for policy in authority.policies):
         return f"{cause.policy} has no rule {cause.rule} any more"
     return f"no manifest has {cause.policy}"

@@ -21,12 +21,12 @@ _NONE = regex(r"(?:(?:in|e)gress/)?none-of-\d+(?:/\S+)?")
 _AT_GATEWAY = "gateways decide requests, not connections: look for the lines of the requests on it"
 _BY_PROXY = {
     "cannot-be-enforced": "the port was closed, because a policy there cannot be enforced as it is written",
-    UNREAD_MESSAGE: "the gateway refuses messages that it cannot read for certain, whatever the policies say of them",
-    NO_SESSION: "the gateway gives no stream without a session, whatever the policies say of it",
-    NO_SUCH_SESSION: "the gateway lets nobody into a session of somebody else's, whatever the policies say of it",
-    "unclear-route": "the gateway refuses what it cannot route for certain, whatever the policies say of it",
+    UNREAD_MESSAGE: "the gateway refuses messages that it cannot read for certain, whatever the policies say",
+    NO_SESSION: "the gateway gives no stream without a session, whatever the policies say",
+    NO_SUCH_SESSION: "the gateway refuses access to a session of another caller, whatever the policies say",
+    "unclear-route": "the gateway refuses requests that it cannot route for certain, whatever the policies say",
     "unknown-destination": "the routes were changing",
-    NO_ANSWER: "the authorizer did not answer, so that it was refused",
+    NO_ANSWER: "the authorizer did not answer, so the request was refused",
 }
 
 
@@ -43,7 +43,7 @@ def explain_observation(observation: Observation, authority: Authority) -> Expla
     along = destination.points if destination is not None else None
     decision = _decide_today(observation, authority.enforced(_question_of(observation, authority), along))
     if observation.destination is not None and destination is None:
-        comparison = Comparison(None, "changed since: the routes that led it there are others today")
+        comparison = Comparison(None, "changed since: today's routes do not lead the request there")
         return _explanation(observation, decider, comparison, decision, audited=audited)
     attached = frozenset(
         policy_name(attachment.policy.ref)
@@ -124,7 +124,7 @@ def _asked_of(observation: Observation, authority: Authority) -> ends.Pod | ends
 def _handshake(observation: Observation) -> str:
     return (
         f"the TLS handshake failed before any policy was asked: {describe_handshake(observation.detail)}. "
-        f"Who called is not known; it came from {observation.source or 'somewhere'}"
+        f"The caller is not known; the connection came from {observation.source or 'somewhere'}"
     )
 
 
@@ -154,7 +154,7 @@ def _compare(
     logged_name = end_of(_NONE.sub("none", observation.who))[1]
     is_same = logged_name in (_verdict_name(decision), UNREACHABLE, AUTHORIZER)
     if observation.asked and not (is_same and observation.allowed == decision.allowed):
-        return Comparison(None, "the authorizer decided, with what it knows and the log does not tell")
+        return Comparison(None, "the authorizer decided, with data that is not in the log")
     gone = _describe_removed(observation, decider, authority, attached)
     return compare(observation.allowed, decision, is_same=is_same, unknown=assumed_in(decision), gone=gone)
 
