@@ -82,7 +82,7 @@ def test_a_handshake_is_explained_in_words(cli: Cli, manifests: Path) -> None:
     done = cli("why", HANDSHAKE, "-f", "shop")
     assert done.exit_code == 0
     assert "failed before any policy was asked: its certificate is of a trust domain that" in done.stdout
-    assert "it came from 127." in done.stdout
+    assert "the connection came from 127." in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_what_changed_since_is_said(
     [
         ("hello", "EG0112", "give a line that a proxy wrote"),
         (ALLOWED[:-30], "EG0112", "the line is cut off: give all of it"),
-        ('{"eastgate":"request"}', "EG0112", "give the whole line"),
+        ('{"eastgate":"request"}', "EG0112", "give all of the line"),
         (line('"connection"', '"decision":"0:none-of-3"'), "EG0113", "look for another line with"),
         ("", "EG0112", "pipe a proxy's log"),
         (ALLOWED.replace("shop/cart", "shop/carts"), "EG0103", "give the manifests of that mesh"),

@@ -122,7 +122,7 @@ def test_a_pipe_in_a_folder_is_a_finding_and_not_waited_for(folder: Path) -> Non
     os.mkfifo(folder / "m/pipe.yaml")
     reading = read(["m"], positioned=never)
     assert _names(reading) == ["a", "b", "c", "d", "z"]
-    assert [told[:2] for told in _told(reading)] == [("EG1024", "`m/pipe.yaml` is a pipe, and no manifest")]
+    assert [told[:2] for told in _told(reading)] == [("EG1024", "`m/pipe.yaml` is a pipe, not a manifest")]
 
 
 def test_a_text_beyond_all_measure_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

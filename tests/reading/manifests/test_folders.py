@@ -155,7 +155,7 @@ def test_what_is_left_aside_unread_is_told_where_and_why(tmp_path: Path) -> None
     folder = folder_of(tmp_path, {"x.yaml": "a: [1,\n", "pod.yaml": POD})
     (finding,) = read_manifests([folder]).reporter.diagnostics
     assert (finding.code.id, finding.code.severity) == ("EG1040", Severity.INFO)
-    assert finding.message.startswith("left aside, since it has neither `apiVersion` nor `kind`: ")
+    assert finding.message.startswith("skipped, because it has neither `apiVersion` nor `kind`: ")
     assert finding.span is not None
 
 

@@ -259,7 +259,7 @@ def test_nothing_outside_of_the_repository_is_read(kustomize: Path, tmp_path: Pa
     reading = built(KustomizeBuild("prod"))
     assert names(reading) == []
     assert {why for _, _, why in left_out(reading)} == {
-        "it leads out of what is read; read it all the same with --follow"
+        "it leads out of the given folder; to read it, use --follow"
     }
     for name in (str(tmp_path / "outside/secret.txt"), "../../outside/secret.txt"):
         write(kustomize, {"gen/kustomization.yaml": f"configMapGenerator: [{{name: a, files: ['{name}']}}]\n"})

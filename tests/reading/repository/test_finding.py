@@ -160,9 +160,9 @@ def test_links_are_followed_inside_and_end(here: Path) -> None:
     environments = find_environments(["."], Bounds.of(["."]), reporter, RepositoryOptions())
     assert named(environments)["a"].parts == (Files(("a/p.yaml",)),)
     assert sorted(finding.message for finding in reporter) == [
-        "`a/out.yaml` leads out of what is read, and is followed only with --follow",
-        "`a/pipe.yaml` is a pipe, and no manifest",
-        "`out` leads out of what is read, and is followed only with --follow",
+        "`a/out.yaml` leads out of the given folder, and is followed only with --follow",
+        "`a/pipe.yaml` is a pipe, not a manifest",
+        "`out` leads out of the given folder, and is followed only with --follow",
     ]
 
 

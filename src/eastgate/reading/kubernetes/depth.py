@@ -1,4 +1,4 @@
-"""JSON that is nested too deeply to be read: API servers store ten thousand levels, where a definition lets them."""
+"""Limits the depth of JSON. API servers store ten thousand levels if a CRD allows them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TOKEN: Final = regex(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]')
 
 
 def cut_depth(content: bytes) -> bytes:
-    """Return JSON with null in the place of what is nested more than `MOST_LEVELS` deep: still deeper than is read."""
+    """Return JSON with null in the place of values deeper than `MOST_LEVELS`. No reader goes that deep."""
     kept: list[bytes] = []
     depth = begin = 0
     for token in _TOKEN.finditer(content):

@@ -1,5 +1,4 @@
-"""Runs the programs that build manifests, with limits of time and size: `kustomize`, or the one in `kubectl`, and
-`helm`.
+"""Runs the programs that build manifests, with limits of time and size: `kustomize` or `kubectl kustomize`, and `helm`.
 
 They get no network, no plugins, no configuration and no other programs.
 """
@@ -26,15 +25,15 @@ _KUBECTL_BLOCK = regex(r"(?ms)^[A-Z]\d{4} [^\n]* err=<\n(.*?)^ >$")
 _SECONDS = 120
 _MOST_BYTES = 256 * 1024 * 1024
 _MOST_MEMORY = 4 * 1024 * 1024 * 1024
-_MEMORY_FOR_TIME = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}  # a third less time; they are written in Go
-_LONGEST_REASON, _BEGINNING, _END = 500, 150, 340  # what is wrong stands at the end, behind a chain of causes
+_MEMORY_FOR_TIME = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}  # Go settings that save a third of the time
+_LONGEST_REASON, _BEGINNING, _END = 500, 150, 340  # characters; the cause is at the end of a chain of errors
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramOutput:
-    """What a program wrote, or what is wrong with that.
+    """The output of a program, or its error.
 
-    `is_final`: it would be the same again. What takes too long on a busy machine need not.
+    `is_final`: another run would have the same result. A timeout on a busy machine is not final.
     """
 
     content: bytes = b""
@@ -43,7 +42,7 @@ class ProgramOutput:
 
 
 def find_kustomize() -> tuple[str, ...] | None:
-    """Return the program and the words that build a kustomization: `kustomize build`, or `kubectl kustomize`."""
+    """Return the command that builds a kustomization: `kustomize build`, or `kubectl kustomize`."""
     for name, word in (("kustomize", "build"), ("kubectl", "kustomize")):
         if program := shutil.which(name):
             return program, word
@@ -51,9 +50,9 @@ def find_kustomize() -> tuple[str, ...] | None:
 
 
 def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> ProgramOutput:
-    """Run a program that builds manifests. `variables` name folders, which are empty ones."""
+    """Run a program that builds manifests. `variables` name environment variables that are set to empty folders."""
     with tempfile.TemporaryDirectory(prefix="eastgate-") as empty, tempfile.TemporaryFile() as errors:
-        # No program can be found and no address reached, so that nothing is fetched even if a part is overlooked.
+        # No program can be found and no address reached, so nothing is fetched even if a remote part is overlooked.
         nowhere = "http://127.0.0.1:9"
         env = {
             "PATH": empty,
@@ -77,7 +76,7 @@ def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> P
             )
         except OSError as error:
             return ProgramOutput(problem=f"cannot be run: {printable(str(error.strerror))}", is_final=False)
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # elsewhere than on Linux
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # only Linux supports this
             resource.prlimit(process.pid, resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES))
         content, problem = _output(process)
@@ -91,7 +90,7 @@ def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> P
 
 
 def _output(process: subprocess.Popen[bytes]) -> tuple[bytes, str | None]:
-    """Return what a process writes, or what is wrong with it."""
+    """Return the output of a process, or its error."""
     timed_out = False
 
     def stop() -> None:
@@ -122,7 +121,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reason(stderr: bytes) -> str:
-    """Return what a program says is wrong: its first error, up to an empty line."""
+    """Return the first error of a program, up to an empty line."""
     text = stderr.decode("utf-8", "replace")
     found = _KUBECTL_BLOCK.search(text) or _ERROR.search(text)
     lines = [line for line in text.splitlines() if line.strip()]

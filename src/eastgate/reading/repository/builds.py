@@ -1,4 +1,4 @@
-"""Builds the parts of environments: several at a time, and only those that the cache does not have."""
+"""Builds the parts of environments: several at a time, and only those that are not in the cache."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Buildable = KustomizeBuild | ChartRender
 
 
 class Builds:
-    """The builds of one run. All programs run at once, several at a time; each result is made when it is asked for.
+    """The builds of one run. The programs run in parallel. Each result is made when it is requested.
 
-    With `takes`, what has only objects that it does not take is not built.
+    With `takes`, a part whose objects are all unused is not built.
     """
 
     def __init__(
@@ -35,14 +35,14 @@ class Builds:
     ) -> None:
         self.bounds = bounds
         self.takes = takes
-        self._parts = parts  # as long as their ids are known
+        self._parts = parts  # kept, because the builds are identified by `id`
         self._files = FileCache()
         self._workshops: dict[tuple[str, str | None], Workshop] = {}
         self._results: dict[int, Callable[[], Built]] = {}
         self._run()
 
     def result(self, part: Buildable, environment: Environment) -> Built:
-        """Return what a part is when built. It is kept for the first one who asks."""
+        """Return the result of a part. It is kept for its first reader."""
         made = self._results.pop(id(part), None)
         if made is not None:
             return made()
@@ -81,9 +81,9 @@ class Builds:
 
 
 class SharedBuilds:
-    """The builds of environments that are read one after the other. All are done when the first one is read.
+    """The builds of several environments. All of them run when the first environment is read.
 
-    Files do not change meanwhile: this is for one run of a command.
+    Files must not change meanwhile: this is for one run of a command.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class SharedBuilds:
 
 
 def share(environments: Iterable[Environment]) -> dict[int, Environment]:
-    """Return, by the `id` of each environment, one whose builds are done together with those of the others."""
+    """Return environments whose builds run together, by the `id` of each given environment."""
     shared = SharedBuilds()
     sharing = {id(environment): replace(environment, shared=shared) for environment in environments}
     shared.environments += sharing.values()
@@ -107,14 +107,14 @@ def share(environments: Iterable[Environment]) -> dict[int, Environment]:
 
 
 def builds_of(parts: Sequence[tuple[Buildable, Environment]], bounds: Bounds, takes: Matters | None) -> Builds:
-    """Return the builds of some parts, with those of other environments if they are read too."""
+    """Return the builds of some parts, together with those of other environments if they are read too."""
     shared = {id(environment.shared): environment.shared for _, environment in parts}
     only = shared.popitem()[1] if len(shared) == 1 else None
     return only.of(bounds, takes) if only is not None else Builds(parts, bounds, takes)
 
 
 def files_of_environment(environment: Environment, bounds: Bounds) -> list[str]:
-    """Return the files and folders that an environment is read from, also those that programs build it of."""
+    """Return the files and folders of an environment, including those that programs read."""
     limits = bounds_of(environment.root, bounds)
     workshop = Workshop(limits, FileCache(), charts=environment.charts, programs=False)
     found: dict[str, None] = {}

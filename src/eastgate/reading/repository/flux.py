@@ -1,7 +1,7 @@
-"""Environments of Flux: what a cluster gets through its Kustomizations and HelmReleases.
+"""Environments of Flux: the objects that a cluster gets through its Kustomizations and HelmReleases.
 
-A root is a Kustomization that no other one's path holds, such as the one that `flux bootstrap` makes. It and all that
-is reached through it are one environment. Roots that stand in the folders of one cluster are one environment together.
+A root is a Kustomization that is not in the path of another one, such as the one that `flux bootstrap` makes. It and
+all that it leads to are one environment. Roots in the folders of one cluster are one environment together.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OWN_FOLDERS = ("flux-system", "flux", "gotk")
 
 @dataclass(slots=True, eq=False)
 class FluxCluster:
-    """A cluster: the folder that names it, the file that declares it, and what it gets."""
+    """A cluster: the folder that names it, the file that declares it, and its objects."""
 
     folder: str
     entry: str
@@ -43,7 +43,7 @@ class FluxCluster:
 
 
 def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
-    """Return what each cluster gets that Flux deploys to."""
+    """Return the objects of each cluster that Flux deploys to."""
     kustomizations = declarations_as_built(tree, is_flux)
     if not kustomizations:
         return []
@@ -66,7 +66,7 @@ def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
 
 
 def is_flux(declaration: Declaration) -> bool:
-    """Return whether an object is a Flux Kustomization, or the instance of the Flux operator that stands for one."""
+    """Return whether an object is a Flux Kustomization, or an instance of the Flux operator that makes one."""
     if not declaration.name:
         return False
     if declaration.group == _OPERATOR:
@@ -80,7 +80,7 @@ def is_release(declaration: Declaration) -> bool:
 
 
 def makes_objects(declaration: Declaration) -> bool:
-    """Return whether an object of Flux makes others, and is no Kustomization."""
+    """Return whether an object of Flux makes other objects, and is not a Kustomization."""
     return is_release(declaration) or _is_resource_set(declaration)
 
 
@@ -91,7 +91,7 @@ def _is_resource_set(declaration: Declaration) -> bool:
 def add_made(
     tree: Tree, sources: RepositorySource, declarations: Iterable[Declaration], find: Find, draft: Draft
 ) -> None:
-    """Add the charts of HelmReleases to an environment, and name what makes objects in other ways."""
+    """Add the charts of HelmReleases to an environment, and record other objects that make objects."""
     for declaration in declarations:
         if is_release(declaration):
             add_release(tree, sources, declaration, find, draft)
@@ -100,7 +100,7 @@ def add_made(
 
 
 class _Held:
-    """Which Kustomizations the paths of others hold."""
+    """The Kustomizations that are in the paths of others."""
 
     def __init__(self, tree: Tree, sources: RepositorySource, kustomizations: list[Declaration]) -> None:
         self._kustomizations = kustomizations
@@ -108,12 +108,12 @@ class _Held:
         self.holds: dict[_Key, set[_Key]] = {}
         for each in kustomizations:
             known = _synchronised(each)
-            folder = sources.flux_folder(known, find) if known.spec.get("path") else None  # or a patch gives it one
+            folder = sources.flux_folder(known, find) if known.spec.get("path") else None  # a patch may add a path
             inner = contents_of(tree, folder).declarations if isinstance(folder, Folder) else []
             self.holds[each.key] = {child.key for child in inner if is_flux(child)}
 
     def roots(self) -> list[Declaration]:
-        """Return those that no other one holds; of a circle, the first."""
+        """Return the Kustomizations that are in no other path; of a circle, the first."""
         held = {child for parent, children in self.holds.items() for child in children if child != parent}
         roots = [each for each in self._kustomizations if each.key not in held]
         reached: set[_Key] = set()
@@ -135,9 +135,9 @@ class _Held:
 
 
 def _cluster_folder(tree: Tree, root: Declaration) -> str:
-    """Return the folder that stands for the cluster of a root: `clusters/NAME`, or that of its file.
+    """Return the folder that identifies the cluster of a root: `clusters/NAME`, or the folder of its file.
 
-    A kustomization that takes the root from elsewhere stands for another cluster than the file.
+    If a kustomization elsewhere includes the root, that kustomization identifies the cluster.
     """
     folder = os.path.dirname(root.path) or os.curdir
     if root.folder and not _is_below(folder, root.folder):
@@ -159,7 +159,7 @@ def _is_below(folder: str, other: str) -> bool:
 
 
 def _is_of_other(tree: Tree, declaration: Declaration, folder: str) -> bool:
-    """Return whether a declaration stands in the folder of another cluster."""
+    """Return whether a declaration is in the folder of another cluster."""
     named = _cluster_name(tree, os.path.dirname(declaration.path) or os.curdir)
     return named is not None and named != folder
 
@@ -167,7 +167,9 @@ def _is_of_other(tree: Tree, declaration: Declaration, folder: str) -> bool:
 def _walked(
     tree: Tree, sources: RepositorySource, folder: str, roots: list[Declaration], held: _Held, find: Find
 ) -> _ClusterWalk:
-    """Follow the roots of a cluster. The first time finds the ConfigMaps that the second time takes variables from."""
+    """Follow the roots of a cluster twice. The first run finds the ConfigMaps that the second one takes
+    variables from.
+    """
     walk = _ClusterWalk(tree, sources, find)
     if not any(root.key in held.holds[root.key] for root in roots):
         walk.take_folder(folder)
@@ -177,7 +179,7 @@ def _walked(
 
 
 class _ClusterWalk:
-    """Follows the roots of a cluster to all that it gets."""
+    """Follows the roots of a cluster to all of its objects."""
 
     def __init__(self, tree: Tree, sources: RepositorySource, find: Find) -> None:
         self._tree = tree
@@ -188,13 +190,13 @@ class _ClusterWalk:
         self.seen: list[Declaration] = []
 
     def take_folder(self, path: str) -> None:
-        """Take all of the folder of a cluster whose own Kustomization, that of `flux bootstrap`, is not here."""
+        """Add the whole folder of a cluster, if the Kustomization of `flux bootstrap` is not in the checkout."""
         folder = self._tree.folder(path)
         if folder is not None and _cluster_name(self._tree, path) is not None:
             self._take(folder, contents_of(self._tree, folder), FolderChanges())
 
     def follow_root(self, root: Declaration, *, is_own: bool) -> None:
-        """Follow a root, and what stands beside it unless its own path holds it."""
+        """Follow a root, and the files beside it unless they are in its own path."""
         if not is_own and os.path.realpath(root.path) not in self.draft.files:
             folder = self._tree.folder(root.folder or os.path.dirname(root.path) or os.curdir)
             holder = folder if root.folder else _kustomization_of(folder, root) if folder is not None else None
@@ -256,7 +258,7 @@ class _ClusterWalk:
         self._take_components(found, kustomization)
 
     def _take_components(self, folder: Folder, kustomization: Declaration) -> None:
-        """Note the components of a Kustomization as used: they are a part of its build."""
+        """Mark the components of a Kustomization as used, because they are a part of its build."""
         for entry in entries(kustomization.spec.get("components")):
             component = self._tree.folder(os.path.join(folder.path, entry)) if isinstance(entry, str) else None
             if component is not None and component.kustomization is not None:
@@ -266,7 +268,7 @@ class _ClusterWalk:
 
 
 def _kustomization_of(folder: Folder, declaration: Declaration) -> Folder | None:
-    """Return the kustomization of a folder, or the nearest above, that takes in the file of a declaration."""
+    """Return the nearest kustomization, in the folder or above, that includes the file of a declaration."""
     real = os.path.realpath(declaration.path)
     for each in (folder, *folder.above()):
         if each.kustomization is not None and not each.kustomization.is_component:
@@ -277,7 +279,7 @@ def _kustomization_of(folder: Folder, declaration: Declaration) -> Folder | None
 
 
 def _synchronised(declaration: Declaration) -> Declaration:
-    """Return the Kustomization that the operator makes for an instance; any other as it is."""
+    """Return the Kustomization that the operator makes for an instance; return any other declaration unchanged."""
     if declaration.kind != "FluxInstance":
         return declaration
     sync = mapping(declaration.spec.get("sync"))
@@ -287,7 +289,7 @@ def _synchronised(declaration: Declaration) -> Declaration:
 
 
 def overlay_of(spec: dict[str, Plain]) -> dict[str, Plain]:
-    """Return the fields of a Flux Kustomization that are those of a kustomization, too."""
+    """Return the fields of a Flux Kustomization that a kustomization also has."""
     overlay = {key: spec[key] for key in _OVERLAY if spec.get(key)}
     common = mapping(spec.get("commonMetadata"))
     if mapping(common.get("labels")):
@@ -298,7 +300,7 @@ def overlay_of(spec: dict[str, Plain]) -> dict[str, Plain]:
 
 
 def variables_of(kustomization: Declaration, find: Find) -> FluxVariables:
-    """Return the variables of a Flux Kustomization: those of ConfigMaps and Secrets in their order, then its own."""
+    """Return the variables of a Flux Kustomization: those of ConfigMaps and Secrets in order, then its own."""
     build = kustomization.spec.get("postBuild")
     if not isinstance(build, dict):
         return FluxVariables({})
@@ -327,9 +329,9 @@ def variables_of(kustomization: Declaration, find: Find) -> FluxVariables:
 
 
 def finder(tree: Tree, near: Iterable[Declaration] = (), elsewhere: Collection[tuple[str, int]] = ()) -> Find:
-    """Return what finds a declaration: among those of an environment, or else the only one of the repository.
+    """Return a function that finds a declaration: in the environment, or else the only one of the repository.
 
-    What other clusters have is `elsewhere`: a ConfigMap of one says nothing of what another one has.
+    `elsewhere` are the places of other clusters: a ConfigMap of one cluster does not apply to another one.
     """
     indices = (indexed(near), tree.index)
 

@@ -21,7 +21,7 @@ _MOST_REQUIRED = 200
 
 @dataclass(slots=True, eq=False)
 class SkaffoldProject:
-    """A `skaffold.yaml` that no other one requires, and what it deploys."""
+    """A `skaffold.yaml` that no other one requires, and the objects that it deploys."""
 
     folder: str
     entry: str
@@ -30,7 +30,7 @@ class SkaffoldProject:
 
 
 def skaffold_projects(tree: Tree) -> list[SkaffoldProject]:
-    """Return what each `skaffold.yaml` deploys."""
+    """Return the objects of each `skaffold.yaml`."""
     configurations = {
         os.path.realpath(path): (folder, path, _documents(tree, path))
         for folder in tree.root.walk()
@@ -78,7 +78,7 @@ def _closure(first: str, required: Mapping[str, set[str]]) -> list[str]:
 
 
 def _add(tree: Tree, folder: Folder, document: Mapping[str, Plain], draft: Draft) -> str | None:
-    """Add what one configuration deploys; return its default namespace."""
+    """Add the objects of one configuration. Return its default namespace."""
     manifests, deploy = mapping(document.get("manifests")), mapping(document.get("deploy"))
     kubectl = mapping(deploy.get("kubectl"))
     patterns = [*texts(manifests.get("rawYaml")), *texts(kubectl.get("manifests"))]

@@ -44,7 +44,7 @@ def _question_of(record: Mapping[str, Any], namespace: str) -> Question:
     def text(name: str) -> str | None:
         value = record.get(name)
         if value is not None and not isinstance(value, str):
-            raise QuestionError(BAD_ATTRIBUTE, f"the line has no text as `{name}`", "give the whole line")
+            raise QuestionError(BAD_ATTRIBUTE, f"the line has no text as `{name}`", "give all of the line")
         return value
 
     port, asked = record.get("port"), record.get("asked")

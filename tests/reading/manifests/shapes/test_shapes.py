@@ -150,7 +150,7 @@ def test_a_difference_is_said_once_with_its_place_and_its_way_out(
         ("{city: a, road: b}", "road", "did you mean `street`?"),
         ("{city: a, harbours: b}", "harbours", "write ports: [..]"),
         ("{city: a, colour: b}", "colour", FIELDS),
-        ("{city: a, notPorts: [1]}", "notPorts", "`ports` cannot be negated: write those that are meant"),
+        ("{city: a, notPorts: [1]}", "notPorts", "`ports` cannot be negated: list the values to match"),
         ("{City: a}", "City", "did you mean `city`?"),  # and is not missing as well
     ],
 )

@@ -1,4 +1,4 @@
-"""Translates libyaml's syntax errors: to the position that a person should look at, and what to write there."""
+"""Translates libyaml's syntax errors to the position that the user should look at, and to a help text."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from eastgate.reading.manifests.findings import shown
 from eastgate.reading.manifests.text import DecodedText
 from eastgate.reading.manifests.yaml.parser import READER_ERROR, LibyamlError, Mark
 
-# A syntax error of libyaml, and the positions in the text that it is about.
+# : A syntax error of libyaml, with its positions in the text.
 
 
 _WORD = regex(r"[^\s,\[\]{}:]+|\S")
-_FAR = 20  # blank lines that are looked across
+_FAR = 20  # blank lines that are searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Trouble:
 
     text: DecodedText
     chunk: str
-    base: int  # the offset in the text that index 0 of the chunk stands for
+    base: int  # the offset in the text of index 0 of the chunk
     first_line: int
     problem: str
     at: Mark
-    since: Mark  # where the thing began that was being read; the same as `at` if libyaml does not say
+    since: Mark  # the start of the element with the error; the same as `at` if libyaml does not know it
 
     def line_of(self, mark: Mark) -> int:
         """Return the line of a mark in the whole text."""
@@ -56,7 +56,7 @@ class Trouble:
         return line
 
     def span(self, mark: Mark, *, rest_of_line: bool = False) -> Span:
-        """Return the word at a mark; where there is none, the last character before it."""
+        """Return the word at a mark; without one, the last character before it."""
         line, column = self.text.position(self.base + mark.index)
         line_text = self.text.source.line(line)
         if mark.index >= len(self.chunk) or not line_text[column - 1 :].strip():
@@ -73,7 +73,7 @@ class Trouble:
 
     @property
     def starts_line(self) -> bool:
-        """Return whether nothing but spaces stands before the error on its line."""
+        """Return whether only spaces are before the error on its line."""
         return not self.text.source.line(self.line_of(self.at))[: self.at.column].strip()
 
     @property
@@ -83,7 +83,7 @@ class Trouble:
 
 
 _TEMPLATE_HELP: Final = "this looks like a Helm template: render it first (helm template ...)"
-# The characters that YAML does not allow in a text at all.
+# The characters that YAML never allows in a text.
 _FORBIDDEN: Final = regex("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _BRACES = regex(r"\{\{")
@@ -117,7 +117,7 @@ def explain(error: Exception, text: DecodedText, chunk: str, start: int) -> Diag
 
 
 def template_finding(span: Span) -> Diagnostic | None:
-    """Return the finding for an unreadable line that has `{{` in it, not in quotes; None where there is none."""
+    """Return the finding for an unreadable line with `{{` outside quotes, or None."""
     line = span.first_line
     for start in (match.start() for match in _BRACES.finditer(line)):
         before = line[:start]
@@ -180,7 +180,7 @@ def _colon(trouble: Trouble) -> Diagnostic:
 
 
 def _outside(what: str) -> _Finding:
-    """Return a finding for a line that is no entry of the mapping or list that it stands in."""
+    """Return a finding for a line that is not an entry of the mapping or list around it."""
 
     def finding(trouble: Trouble) -> Diagnostic:
         span = trouble.span(trouble.at)
@@ -244,7 +244,7 @@ def _alias(trouble: Trouble) -> Diagnostic:
     rest = trouble.span(trouble.since, rest_of_line=True)
     sign = next(
         (character for character in rest.underlined if character in "&*"), "&"
-    )  # a mark of byte order may stand before it
+    )  # a byte order mark may come before it
     name = "alias" if sign == "*" else "anchor"
     return Diagnostic(
         YAML_SYNTAX,
@@ -277,7 +277,7 @@ def _quoted(words: str) -> str:
 
 _ESCAPES = ("found unknown escape", "hexdecimal number", "Unicode character escape code")
 
-# By a part of libyaml's message.
+# By a part of libyaml's message
 _FINDINGS: Final[dict[str, _Finding]] = {
     "cannot start any token": _strange_character,
     "found a tab character": _tab,
