@@ -1,4 +1,4 @@
-"""The strict reader of JSON: what one reader could take differently from another is refused, by each of its callers."""
+"""The strict reader of JSON: each of its callers refuses texts that readers may read differently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def nested(levels: int) -> str:
 
 
 REFUSED = [
-    # What it is, why a token is refused, why a message of MCP is, and whether it is JSON for Authorino's paths.
+    # The text, the reasons of a token and of an MCP message to refuse it, and whether it is JSON for Authorino's paths.
     ("", JsonFlaw.SYNTAX, MessageProblem.SYNTAX, False),
     ("{", JsonFlaw.SYNTAX, MessageProblem.SYNTAX, False),
     ("1 2", JsonFlaw.SYNTAX, MessageProblem.SYNTAX, False),

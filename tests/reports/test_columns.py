@@ -1,4 +1,4 @@
-"""Tables in terminals: a row stays together, however little room there is."""
+"""Tables in terminals: a row stays together at every width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The targets that descriptions of pods show are those by which the world attaches the policies."""
+"""The targets in descriptions of pods are those by which the world attaches the policies."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ spec:
 
 
 def shown(cluster: Cluster, pod: str) -> set[tuple[str, str, str]]:
-    """The policies in `InheritedPolicies` of a pod, each with the target that selects it."""
+    """Return the policies in `InheritedPolicies` of a pod, each with the target that selects it."""
     workload = cluster.authority.world.workloads[pod]
     rows = inherited_field(cluster, policies_on(cluster, workload), workload).data
     assert isinstance(rows, list)

@@ -1,4 +1,4 @@
-"""What `describe` says, golden by golden; `pytest tests/reports --update` writes them."""
+"""The output of `describe`, golden by golden; `pytest tests/reports --update` rewrites them."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_a_description_fits_a_terminal_and_says_the_same(where: str, kind: str, 
     assert max(map(len, lines)) <= width
     assert "".join("".join(lines).split()) != ""
     said, whole = (sorted("".join("".join(each).split()).replace(",", "")) for each in (lines, description.lines()))
-    assert said == whole  # commas separate callers that stand above what they may do
+    assert said == whole  # commas separate callers above their verdicts
 
 
 def test_verdicts_and_actions_have_colors() -> None:

@@ -1,4 +1,4 @@
-"""Which policies affect a workload: compared by group and kind, whatever else has the same name."""
+"""The policies that affect a workload are compared by group and kind, even if other objects have the same name."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _decisions(cluster: Cluster, key: str, requests: list[Request]) -> list[Outc
 
 
 def _check_removals(manifests: list[Manifest], chosen: Settings, requests: list[Request]) -> None:
-    """Remove each policy; where that changes any decision, the policy must have been shown as enforced there."""
+    """Remove each policy. If any decision changes, the policy must have been shown as enforced there."""
     cluster = Cluster(authority_of(manifests, chosen))
     for policy in cluster.policies:
         without = Cluster(authority_of(manifests, chosen))

@@ -1,4 +1,4 @@
-"""What `describe gateway` says of who enforces what."""
+"""`describe gateway` shows the enforcers of policies."""
 
 from __future__ import annotations
 

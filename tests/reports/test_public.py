@@ -1,4 +1,4 @@
-"""The verbs of the public API: they are those of the command line, and refuse what they cannot take by its name."""
+"""The verbs of the public API: they are those of the command line, and their errors name the wrong argument."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def authority() -> eastgate.Authority:
 
 
 def printed(*arguments: str) -> Any:
-    """What a command prints as JSON, about the same manifests."""
+    """Return the JSON output of a command for the same manifests."""
     return json.loads(CliRunner().invoke(main, [*arguments, "-f", str(MANIFESTS), "-o", "json"]).stdout)
 
 
@@ -171,7 +171,7 @@ def test_tracebacks_show_public_names() -> None:
     assert line.startswith("eastgate.QuestionError: no manifest declares")
 
 
-# What is refused, by name
+# : Errors name the argument
 
 Call = Callable[[eastgate.Authority], object]
 REFUSED: list[tuple[Call, str]] = [
@@ -210,7 +210,7 @@ REFUSED: list[tuple[Call, str]] = [
 
 @pytest.mark.parametrize(("call", "message"), REFUSED, ids=[message for _, message in REFUSED])
 def test_a_wrong_type_is_refused_at_the_call(call: Call, message: str, authority: eastgate.Authority) -> None:
-    for _ in range(2):  # what was right before is not looked at again
+    for _ in range(2):  # a checked value is not checked again
         with pytest.raises(TypeError) as refused:
             call(authority)
         assert message in str(refused.value)

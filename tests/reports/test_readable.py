@@ -1,4 +1,4 @@
-"""Answers that a person reads in one glance: words of policies, one row for a verdict, and one caret for a reason."""
+"""Answers for quick reading: words of policies, one row for a verdict, and one caret for a reason."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ TEXTS: list[tuple[Predicate, str]] = [
     ),
     (Not(namespaces(Selector.of({NAME: "front"}))), "namespaces except front"),
     (Or((pods(label(app="b")), pods(label(app="a")))), "pods with app=a or app=b"),
-    (And((pods(label(app="a")), NEAR)), "pods with app=a and from the pod itself or its node"),  # no usual request
+    (And((pods(label(app="a")), NEAR)), "pods with app=a and from the pod itself or its node"),  # not a usual request
     (Or((pods(label(app="a")), NEAR)), "pods with app=a"),
     (
         And(
@@ -376,7 +376,7 @@ def test_a_layer_that_denies_whatever_labels_a_caller_has_answers_for_all_of_the
     authority = cluster_of(manifests).authority
     for question in (Question.of(source, "pod:shop/cart", port=80), Question.of(source, "pod:shop/cart")):
         assert not authority.decide(question).allowed
-        answer = answer_question(question, authority)  # of `check`, which asks about all requests that it may mean
+        answer = answer_question(question, authority)  # as `check`, which covers all requests of the question
         assert (answer.decision.allowed, answer.depends) == (False, None)
 
 

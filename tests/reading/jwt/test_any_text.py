@@ -1,4 +1,4 @@
-"""Generated texts, from noise to nearly good tokens: each gets an answer, and none is believed by accident."""
+"""Generated texts, from noise to nearly valid tokens: each gets an answer, and none is accepted by accident."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ times = st.integers(NOW - 3, NOW + 3) | st.floats(NOW - 3, NOW + 3)
 
 @given(st.dictionaries(names, values | times, max_size=6), st.integers(0, 2))
 def test_claims_are_believed_exactly_when_they_all_hold(more: dict[str, Any], leeway: int) -> None:
-    """Against the rules written once more, in the plainest way."""
+    """Compare with a second, simpler implementation of the rules."""
     claims = {**CLAIMS, **more}
     outcome = verify(token(claims), KNOWN, Expectations(EXPECTED.issuer, EXPECTED.audiences, leeway=leeway), NOW)
     if isinstance(outcome, RejectedToken) and outcome.reason in (Reason.MALFORMED, Reason.TOO_LARGE):

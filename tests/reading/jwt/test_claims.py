@@ -1,4 +1,4 @@
-"""What a good signature does not excuse: times, issuer and audience, to the second and to the letter."""
+"""Claims are checked despite a valid signature: times, issuer and audience, to the second and to the letter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where keys come from: files, and issuers that answer, lie, are slow, or are not there."""
+"""Sources of keys: files, and issuers that answer, lie, are slow, or are down."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def outcome(source: KeySource, issuer_url: str, signer: str = "p256") -> Reason 
             return None
 
 
-# Keys that were given
+# : Given keys
 
 
 def test_keys_are_read_from_files(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_file_that_holds_no_keys_is_named(tmp_path: Path, text: str | None) ->
         KnownKeys.from_files({ISSUER: path})
 
 
-# Keys that are discovered
+# : Discovered keys
 
 
 def test_keys_are_discovered_and_held(issuer: Issuer, source: DiscoveredKeys, clock: Clock) -> None:
@@ -313,7 +313,7 @@ def test_settings_that_contradict_each_other_are_refused(settings: dict[str, Any
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of 127.0.0.1 that signs itself, with its key, in one file."""
+    """Return a self-signed certificate of 127.0.0.1 with its key in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "issuer")])
     today = datetime.now(UTC)

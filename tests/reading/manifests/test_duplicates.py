@@ -1,4 +1,4 @@
-"""The same object twice in a folder: its copies are one where they agree in what Eastgate reads."""
+"""The same object twice in a folder: copies that agree in all fields that Eastgate reads are one object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exactly what is said about each mistake: the code, the place, the underlined text, the sentence and the way out.
+"""The exact finding for each mistake: the code, the place, the underlined text, the message and the help.
 
 The tables are in `findings/*.txt`, one entry for each text:
 
@@ -6,8 +6,8 @@ The tables are in `findings/*.txt`, one entry for each text:
     EG1021 1:8 `,` a `,` cannot stand before a `}`
       = remove the `,`
 
-The text is written with the escapes of Python. `python -m tests.reading.manifests.test_findings` writes the tables
-anew; what has changed then is to be read like code.
+The text is written with the escapes of Python. `python -m tests.reading.manifests.test_findings` rewrites the tables.
+Review their changes like code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Folders as people have them: what is no manifest stops nothing, and what may be a policy is never dropped."""
+"""Folders in practice: files that are not manifests stop no answer, and a possible policy is never dropped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ kind: AuthorizationPolicy
 metadata: {name: p}
 """
 
-# Files that stop no answer: none of them is a manifest of a kind that anything depends on.
+# Files that stop no answer: none of them is a manifest of a kind that matters.
 ASIDE = {
     "package.json": '{"name": "x", "version": "1.0.0", "scripts": {"kind": "cluster"}}',
     "dashboard.json": '{"panels": [], "title": "x", "version": 5}',
@@ -58,7 +58,7 @@ ASIDE = {
     "several.yaml": "a: 1\n---\nname: x\n",
 }  # fmt: skip
 
-# Files that stop: they may hold a policy, or decide what exists.
+# Files that stop every answer: they may hold a policy, or a decisive object.
 STOPPING: dict[str, tuple[str | bytes, str]] = {
     "policy.yaml": (POLICY.replace("name: p", "nmae: p"), "EG1034"),
     "generated.yaml": (POLICY.replace("name: p", "generateName: p-"), "EG1035"),

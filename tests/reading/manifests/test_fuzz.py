@@ -21,7 +21,7 @@ _NAMES = st.sampled_from(["f.yaml", "f.json", "<stdin>", "values.yaml"])
 
 
 def _is_sound(reading: ReadResult) -> None:
-    """What holds of every reading, of whatever text."""
+    """Check the properties of every reading of any text."""
     render_all(reading.reporter)
     for finding in reading.reporter:
         assert finding.span is not None or finding.code.id == "EG1002"
@@ -91,7 +91,7 @@ def test_what_the_fast_json_reader_accepts_the_precise_one_reads_the_same(conten
         assert reporter.diagnostics == []
         assert [node.plain() for node in nodes] == [fast.value]
     elif not reporter.diagnostics and len(nodes) == 1:
-        assert json.loads(content) == nodes[0].plain()  # the fast reader was merely careful
+        assert json.loads(content) == nodes[0].plain()  # the fast reader was only careful
 
 
 def _same(ours: Plain, theirs: Plain) -> bool:

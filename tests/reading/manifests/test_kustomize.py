@@ -1,4 +1,4 @@
-"""Kustomizations are built and never read as they are; nothing is fetched and nothing else is run."""
+"""Kustomizations are built and never read as plain manifests. Nothing is fetched and no other program runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ spec: {podSelector: {}, policyTypes: [Ingress]}
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder whose kustomizations a stand-in builds."""
+    """Return a folder whose kustomizations a stand-in builds."""
     programs = tmp_path / "bin"
     programs.mkdir()
     stand_in(monkeypatch, programs)
@@ -228,7 +228,7 @@ def test_the_real_program_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [left.what for left in read_manifests(["."]).unbuilt] == ["`nothing.yaml` of resources"]
 
 
-# The programs
+# : The programs
 
 
 def _run(program: str) -> ProgramOutput:

@@ -1,4 +1,4 @@
-"""Which objects come out of a text, and how their positions are found."""
+"""The objects of a text, and the search for their positions."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _result(value: Any, result: dict[str, Any]) -> dict[str, Any]:
 
 
 class Server:
-    """Keeps the requests that come, and answers them."""
+    """Records the requests, and answers them."""
 
     def __init__(self, handle: Handler) -> None:
         self.handle = handle

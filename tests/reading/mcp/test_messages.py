@@ -1,4 +1,4 @@
-"""Messages are read strictly: what two readers might take differently is refused."""
+"""Messages are read strictly: ambiguous ones are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session id works for the agent that got it, at the server that gave it."""
+"""A session id works only for the agent that received it, at the server that issued it."""
 
 from __future__ import annotations
 

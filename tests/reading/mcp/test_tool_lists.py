@@ -1,4 +1,4 @@
-"""Lists of tools show what a caller may call, and leave everything else as the server wrote it."""
+"""Lists of tools show the tools that a caller may call, and leave everything else as the server wrote it."""
 
 from __future__ import annotations
 

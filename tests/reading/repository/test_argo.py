@@ -1,4 +1,4 @@
-"""What Applications of Argo CD deploy."""
+"""The objects that Applications of Argo CD deploy."""
 
 from __future__ import annotations
 

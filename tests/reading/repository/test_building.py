@@ -1,4 +1,4 @@
-"""What becomes of an environment, with stand-ins for the programs that build it: files, spans, what is left out."""
+"""Reading of environments, with stand-ins for the programs that build them: files, spans, omitted parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
 
 @pytest.fixture
 def ran(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The stand-ins that ran, in a checkout that is the working directory."""
+    """Return the stand-ins that ran, in a checkout that is the working directory."""
     assert here.exists()
     (tmp_path / "bin").mkdir()
     return stand_in(monkeypatch, tmp_path / "bin")

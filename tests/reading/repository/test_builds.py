@@ -1,4 +1,4 @@
-"""Kustomizations of environments are built, and what cannot be built is named."""
+"""Kustomizations of environments are built, and parts that cannot be built are named."""
 
 from __future__ import annotations
 
@@ -258,9 +258,7 @@ def test_nothing_outside_of_the_repository_is_read(kustomize: Path, tmp_path: Pa
     write(tmp_path, {"outside/y.yaml": POLICY.replace("name: web", "name: y")})
     reading = built(KustomizeBuild("prod"))
     assert names(reading) == []
-    assert {why for _, _, why in left_out(reading)} == {
-        "it leads out of the given folder; to read it, use --follow"
-    }
+    assert {why for _, _, why in left_out(reading)} == {"it leads out of the given folder; to read it, use --follow"}
     for name in (str(tmp_path / "outside/secret.txt"), "../../outside/secret.txt"):
         write(kustomize, {"gen/kustomization.yaml": f"configMapGenerator: [{{name: a, files: ['{name}']}}]\n"})
         ((what, _, why),) = left_out(built(KustomizeBuild("gen")))
@@ -297,7 +295,7 @@ spec:
 
 
 def _built_text(here: Path, files: dict[str, str], *, skim: bool = True) -> tuple[str, list[tuple[str, str, str]]]:
-    """What a kustomization is built to, of a policy and a definition of a kind."""
+    """Return the output for a kustomization with a policy and a CRD."""
     write(here, {"web.yaml": POLICY, "crd.yaml": f"{DEFINITION}---\n{_deployment('a')}", **files})
     reading = read_environment(environment(KustomizeBuild(".")), skim=skim)
     (text,) = {document.span.built.source.text for document in reading.documents if document.span.built} or {""}
@@ -311,7 +309,7 @@ def test_definitions_of_kinds_are_built_without_their_bodies(kustomize: Path) ->
     assert "  name: a\n" in text
     assert ("schema" in text, lost) == (False, [])
     whole, _ = _built_text(kustomize, {}, skim=False)
-    assert "schema" in whole  # whoever wants everything gets it
+    assert "schema" in whole  # a reader of everything gets the schema
 
 
 @pytest.mark.parametrize(
@@ -319,7 +317,7 @@ def test_definitions_of_kinds_are_built_without_their_bodies(kustomize: Path) ->
     [
         ("target: {kind: CustomResourceDefinition, name: things.example.com}", True),
         ("target: {kind: CustomResourceDefinition, name: other.example.com}", False),
-        ("target: {kind: Custom.*}", True),  # it fails without a body
+        ("target: {kind: Custom.*}", True),  # it fails without a schema
     ],
     ids=["named", "another", "any"],
 )
@@ -362,4 +360,4 @@ def test_places_are_looked_up_when_somebody_asks(kustomize: Path, monkeypatch: p
     (span,) = (policy.span for policy in manifests.policies)
     copies = [copy.copy(span), pickle.loads(pickle.dumps(span))]  # noqa: S301 - our own
     assert [str(each) for each in (span, span, *copies)] == ["base/web.yaml:1:1"] * 4
-    assert len(asked) == 3  # the first one keeps it
+    assert len(asked) == 3  # the first one caches it

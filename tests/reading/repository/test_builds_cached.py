@@ -1,4 +1,4 @@
-"""What was built is not built again, unless something that the build reads has changed. A stand-in counts builds."""
+"""A build does not run again unless its input has changed. A stand-in counts builds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eastgate.reading.manifests import rendering
 from eastgate.reading.repository import ChartRender, KustomizeBuild, Part
 from tests.reading.repository.building import POLICY, built, left_out, names, write
 
-# A stand-in that writes each manifest in the folder that it is given, and says that it ran.
+# A stand-in that writes each manifest in the given folder, and logs its run.
 PROGRAM = f"""#!{sys.executable}
 import os, sys, time
 with open(os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), "log"), "a") as log:
@@ -39,7 +39,7 @@ EITHER = pytest.mark.parametrize(
 
 @pytest.fixture
 def log(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file in which stand-ins say that they ran."""
+    """Return the file in which stand-ins log their runs."""
     programs = tmp_path / "bin"
     write(programs, {"kustomize": PROGRAM, "helm": PROGRAM, "log": ""})
     for name in ("kustomize", "helm"):
@@ -51,7 +51,7 @@ def log(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _builds(log: Path, *parts: Part) -> int:
-    """How many programs ran for some parts."""
+    """Return the number of programs that ran for some parts."""
     before = len(log.read_text().splitlines())
     built(*parts, helm="helm")
     return len(log.read_text().splitlines()) - before

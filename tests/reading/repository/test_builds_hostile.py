@@ -1,4 +1,4 @@
-"""Repositories that are made to do harm: they read nothing that they must not, and take no more than their share."""
+"""Hostile repositories: they cannot make Eastgate read other files, or use too many resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kustomizations that are built together come out as they do alone, or are built alone."""
+"""Kustomizations that are built together have the same output as alone, or are built alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _named(name: str, text: str = POLICY) -> str:
 
 @pytest.fixture
 def ran(kustomize: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of kustomizations that each run of the program has built."""
+    """Return the numbers of kustomizations that each run of the program has built."""
     runs: list[int] = []
     run = rendering.run
 
@@ -58,7 +58,7 @@ def ran(kustomize: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def _texts(*parts: Part) -> list[tuple[str, list[str]]]:
-    """What each part is when all are built at once: the text, and what is left out."""
+    """Return the text and the omitted parts of each part when all are built at once."""
     place = environment(*parts)
     builds = Builds([(part, place) for part in parts], Bounds.of([place.root]))  # type: ignore[misc]
     results = [builds.result(part, place) for part in parts]  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ def _texts(*parts: Part) -> list[tuple[str, list[str]]]:
 
 
 def _compare(*parts: Part) -> list[tuple[str, list[str]]]:
-    """Build parts together and alone; return what they are."""
+    """Build parts together and alone, and compare the output. Return it."""
     together = _texts(*parts)
     assert together == [text for part in parts for text in _texts(part)]
     return together

@@ -1,4 +1,6 @@
-"""The cache of builds answers only for the content that it was filled with, and only where nobody else writes."""
+"""The cache of builds answers only for the content that it was filled with, and only if no other user can
+write to it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ KEY = key_of([b"a"])
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a cache that is there already."""
+    """Return the folder of an existing cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("EASTGATE_CACHE")
     BuildCache.of_user().put(KEY, b"built")

@@ -1,4 +1,4 @@
-"""What else a repository deploys: kustomizations, charts, skaffold, folders; and what must not be read."""
+"""Other deployments of a repository: kustomizations, charts, skaffold, folders; and files that must not be read."""
 
 from __future__ import annotations
 

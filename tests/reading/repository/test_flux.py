@@ -1,4 +1,4 @@
-"""What a cluster gets through Flux."""
+"""The objects that a cluster gets through Flux."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_local_chart_is_rendered_with_the_values_of_its_release(here: Path) ->
     )
     chart = ChartRender("chart", "prod-web", "prod", (), ({"a": 1}, {"service": {"ports": [{"port": 80}]}}, {"b": 2}))
     assert environment.parts == (Files(("apps/release.yaml",)), chart)
-    (gap,) = environment.left_out  # it may be in the cluster: `optional` says that the release does without it
+    (gap,) = environment.left_out  # it may be in the cluster: with `optional`, the release works without it
     assert (gap.what, gap.can_decide) == ("values of HelmRelease shop/web", True)
 
 

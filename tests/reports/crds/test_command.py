@@ -1,4 +1,4 @@
-"""`eastgate crds`: every change of what comes out shows in a golden; `pytest --update` writes these."""
+"""`eastgate crds`: every change of its output shows in a golden. `pytest --update` rewrites the goldens."""
 
 from __future__ import annotations
 

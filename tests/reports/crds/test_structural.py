@@ -1,4 +1,4 @@
-"""The definitions keep the rules for structural schemas, and every kind that is read has its place."""
+"""The definitions satisfy the rules for structural schemas, and cover every kind that Eastgate reads."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_every_record_of_a_spec_refuses_what_it_does_not_know(kind: tuple[str, s
         if "properties" in node:
             assert node["x-kubernetes-preserve-unknown-fields"], path
             if len(node["properties"]) > 6 and "authScheme" in path:
-                continue  # too many to count: what it does not know is kept, for Eastgate to reject
+                continue  # too many optional fields to count: unknown fields are kept, and Eastgate rejects them
             assert "maxProperties" in node or all("maxProperties" in one for one in node["anyOf"]), path
 
 
@@ -139,7 +139,7 @@ def test_eastgate_get_takes_every_name_of_a_definition(one: Schema) -> None:
 
 
 def test_no_short_name_is_one_of_others() -> None:
-    """Istio's AuthorizationPolicy is `ap`, Linkerd's `authzpolicy`; and there are those of kubectl's own kinds."""
+    """Istio's AuthorizationPolicy is `ap`, Linkerd's `authzpolicy`; kubectl's own kinds have short names too."""
     others = {"ap", "authzpolicy", "saz", "serverauthz", "srvauthz", "srv", "nsauthz", "meshtlsauthn", "netauthn", "pa"}
     taken = [short for one in definitions() for short in one["spec"]["names"]["shortNames"]]
     assert len(taken) == len(set(taken))

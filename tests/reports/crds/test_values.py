@@ -1,4 +1,4 @@
-"""Single values: the pattern in the schema and the rule in Python say the same, whatever is written."""
+"""Single values: the pattern in the schema and the rule in Python agree on every value."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def test_text_says_it_as_people_do(shop: Shop) -> None:
 def test_markdown_has_nothing_in_it_that_a_manifest_made_markup(shop: Shop) -> None:
     rules = '[{authorizationSource: {identities: ["spiffe://td/|<b>`@x`"]}}]'
     result = shop.run(shop.write("old", policy("[]")), shop.write("new", policy(rules)), "-o", "markdown")
-    if result.exit_code == 2:  # no such identity is taken
+    if result.exit_code == 2:  # such an identity is invalid
         return
     assert "<b>" not in result.stdout
     assert "@x" not in result.stdout

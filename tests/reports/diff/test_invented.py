@@ -129,7 +129,7 @@ def test_the_example_of_a_change_is_a_question_about_the_objects_beside_it(folde
 
 
 def test_pods_that_several_policies_select_are_invented(folder: Path) -> None:
-    """Neither pods of the one selector nor of the other change: only pods of both do."""
+    """Pods of only one of the two selectors do not change: only pods of both do."""
     old = admin("a", 1, "app: web", "Deny") + admin("b", 2, "tier: front", "Allow")
     new = admin("a", 2, "app: web", "Deny") + admin("b", 1, "tier: front", "Allow")
     status, told = report(folder, old, new)
@@ -221,7 +221,7 @@ def test_namespaces_that_cannot_exist_together_are_compared_one_after_the_other(
     assert len(inventions) == 2
     status, told = report(folder, old + network(), network())
     assert status == 1
-    assert {each["reason"] for each in told["unproven"]} == {"networkChanged"}  # by UDP
+    assert {each["reason"] for each in told["unproven"]} == {"networkChanged"}  # over UDP
     text = " ".join(change["to"] for change in told["changes"])
     assert "all pods in a namespace with team=pay (invented)" in text
     assert "other pods in shop with team=pay (invented)" in text

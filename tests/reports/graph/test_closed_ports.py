@@ -1,4 +1,4 @@
-"""A port that is closed to everybody has no edge, and is none of the other ports of an edge either."""
+"""A port that is closed to all callers has no edge, and is not one of the other ports of an edge either."""
 
 from __future__ import annotations
 

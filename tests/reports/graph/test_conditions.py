@@ -1,4 +1,4 @@
-"""Conditions in few words, which say no more and no less."""
+"""Conditions as short texts with exactly their meaning."""
 
 from __future__ import annotations
 

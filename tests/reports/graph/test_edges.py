@@ -1,4 +1,4 @@
-"""Edges of the examples: who reaches whom, on which port, and on what it depends."""
+"""Edges of the examples: callers, destinations, ports and conditions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_what_an_edge_depends_on_is_said() -> None:
 
 def test_other_accounts_of_a_namespace_are_left_out_where_they_are_like_all_others() -> None:
     names = graph_of(example("shop")).nodes
-    assert "others:sandbox" in names  # a policy closes things to it
+    assert "others:sandbox" in names  # a policy closes its workloads to the namespace
     assert "others:shop" not in names
     assert {"others", "outside", "anonymous", "spiffe://partner.example/ns/shop/sa/settlement"} <= set(names)
 
@@ -84,7 +84,7 @@ def test_denials_before_a_rule_are_part_of_its_condition() -> None:
     assert shown["sa:agents/analyst", "backend:agents/ledger", 80] == (
         "depends",
         "tool list, MCP sessions",
-    )  # not export
+    )  # without export
 
 
 def test_denied_pairs_are_edges_only_where_they_are_asked_for() -> None:

@@ -69,5 +69,5 @@ def test_a_picture_of_too_many_is_put_together_and_says_so() -> None:
     graph = make_graph(survey(authority_from(world)), most=120)
     assert {str(node.kind) for node in graph.nodes.values()} >= {"namespace"}
     assert "too many for a picture: they are put together by namespace" in graph.notes[0]
-    assert len(make_graph(survey(authority_from(world)), Grouping.WORKLOAD, most=120).nodes) > 120  # as was asked
+    assert len(make_graph(survey(authority_from(world)), Grouping.WORKLOAD, most=120).nodes) > 120  # as requested
     assert not make_graph(survey(authority_from(world))).notes

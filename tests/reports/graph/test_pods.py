@@ -204,7 +204,7 @@ def test_egress_is_a_row_with_the_addresses(peers: str, shown: str | None) -> No
 
 
 def _networks(line: str) -> set[int]:
-    """Return the second bytes of the addresses of 10.0.0.0/8 that networks in a text have."""
+    """Return the second bytes of the networks of 10.0.0.0/8 in a text."""
     words = line.replace(",", " ").replace("ip:", " ").split()
     networks = [ipaddress.ip_network(word) for word in words if "/" in word and word[0].isdigit()]
     return {n for n in range(256) if any(ipaddress.ip_address(f"10.{n}.3.4") in network for network in networks)}
@@ -258,7 +258,7 @@ def groups(text: str, by: Grouping) -> list[str]:
 
 
 def test_groups_of_workloads_begin_at_pods() -> None:
-    """All run as one account: by accounts, every application would be said to call every other."""
+    """All run as one account. By accounts, the graph would show that every application calls every other."""
     assert groups(BOOKS, Grouping.APP)[1:-1] == [
         "app:books/site app:books/basket 7000 allow",
         "app:books/basket app:books/basket-db 5432 allow",
@@ -340,7 +340,7 @@ def test_rows_say_of_each_pair_what_check_says(situation: tuple[list[Manifest], 
 
 
 def _verdicts(graph: Graph, callers: Iterable[str], called: str, port: int) -> Iterator[ReachVerdict]:
-    """Yield what rows say of a pair."""
+    """Yield the verdicts of the rows for a pair."""
     for bundle in graph.bundles:
         named = {number for each in graph.bundles if called in each.targets for number in each.ports}
         ranges = bundle.port_ranges or ((1, 65535),)

@@ -1,4 +1,4 @@
-"""The graph of policies without workloads: who they would admit to the pods that they select."""
+"""The graph of policies without workloads: the callers that they admit to the pods that they select."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_json_says_it_among_the_notes_and_names_no_invented_account(tmp_path: Pa
 def test_every_form_has_the_pods(form: str, tmp_path: Path) -> None:
     result = graph(tmp_path, NETWORK, "-o", form)
     if form == "matrix" and result.exit_code == 2:
-        return  # no such form
+        return  # there is no such format
     assert result.exit_code == 0
     assert "app=cards" in result.stdout
     assert PREFACE in result.stderr

@@ -1,4 +1,4 @@
-"""Parts of a graph that are asked for."""
+"""Selected parts of graphs."""
 
 from __future__ import annotations
 

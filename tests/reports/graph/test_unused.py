@@ -1,4 +1,4 @@
-"""Rules that are not needed: without them no answer changes, which is proven or said not to be."""
+"""Unused rules: without them no answer changes. Each is either proven or reported as not proven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads that do not exist yet: which are imagined, and that a world is afterwards what it was."""
+"""Workloads that do not exist yet: the imagined ones, and the world that is unchanged afterwards."""
 
 from __future__ import annotations
 

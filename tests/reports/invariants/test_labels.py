@@ -1,4 +1,4 @@
-"""Labellings: one for each set of selectors that a labelling can meet, and none that is not demanded."""
+"""Labellings: one for each set of selectors that a labelling can meet, and all of them meet the demands."""
 
 from __future__ import annotations
 

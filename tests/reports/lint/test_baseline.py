@@ -1,4 +1,4 @@
-"""A baseline accepts the findings that are there. Only others count."""
+"""A baseline accepts the existing findings. Only new ones count."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_same_mistake_a_second_time_is_new(project: Project) -> None:
 
 
 def test_another_mistake_under_the_same_key_is_new(project: Project) -> None:
-    """Most manifests have a field in each line: only the first line of a selector is underlined."""
+    """Most manifests have one field in each line, and only the first line of a selector is underlined."""
     block = "podSelector:\n    matchLabels:\n      app: {0}\n"
     text = (project.manifests / "app.yaml").read_text("utf-8")
     flow = "{podSelector: {matchLabels: {app: old}}}"

@@ -1,6 +1,6 @@
-"""Policies about DNS, ingress controllers, Prometheus and operators, as repositories write them, have no finding.
+"""Policies about DNS, ingress controllers, Prometheus and operators, in the usual spellings, have no finding.
 
-What is almost a name of these has one.
+Misspelt names have one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAME = "kubernetes.io/metadata.name"
 
 
 def network(peer: str, direction: str = "ingress", port: str = "8080") -> str:
-    """Return a policy of the pods of the shop: one entry, and DNS where it is about egress."""
+    """Return a policy of the pods of the shop: one entry, and DNS if it is about egress."""
     end = "from" if direction == "ingress" else "to"
     dns = "{ports: [{port: 53, protocol: UDP}, {port: 53}]}, " if direction == "egress" and port != "53" else ""
     ports = f"ports: [{{port: {port}}}, {{port: {port}, protocol: UDP}}]"
@@ -153,7 +153,7 @@ def test_what_is_almost_such_a_name_is_found(manifest: str, code: str, meant: st
 
 
 def test_pods_of_the_cluster_in_a_namespace_that_is_read_are_looked_for() -> None:
-    """A namespace of the cluster with pods in the manifests is read as any other, but for what is known of it."""
+    """Manifests with pods in a namespace of the cluster are read like any other namespace, with its known labels."""
     pod = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: api, namespace: monitoring, labels: {app: api}}\n"
         "spec: {containers: [{name: c, image: i}]}\n---\n"

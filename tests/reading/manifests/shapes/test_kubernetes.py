@@ -1,4 +1,4 @@
-"""Metadata and label selectors of a policy: what is accepted, and what a selector then selects."""
+"""Metadata and label selectors of a policy: the accepted forms, and the objects that a selector selects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SELECTOR: Record[None] = label_selector()
 
 
 def found_in(shape: Record[None], metadata: str, rest: str = "spec: {}") -> list[tuple[str, str]]:
-    """Code and underlined text of what is wrong with a document of this metadata."""
+    """Return the code and the underlined text of each error in a document with this metadata."""
     reporter = Reporter()
     check(shape, node_of(f"apiVersion: a/v1\nkind: Policy\nmetadata: {metadata}\n{rest}"), Check(reporter, None))
     return [(d.code.id, d.span.underlined if d.span else "") for d in reporter]

@@ -1,4 +1,4 @@
-"""Shapes: what fits is accepted, every difference is said once, at its place, with what to write instead."""
+"""Shapes: valid values are accepted, and every error is reported once, at its place, with the text to write instead."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def node_of(text: str) -> Node:
 
 
 def said(shape: Shape[None], text: str) -> list[Said]:
-    """Everything that is said about the value of `it:`."""
+    """Return all findings about the value of `it:`."""
     reporter = Reporter()
     root = node_of(f"it: {text}")
     check(Record("all", {"it": Field(shape)}), root, Check(reporter, None))
@@ -151,7 +151,7 @@ def test_a_difference_is_said_once_with_its_place_and_its_way_out(
         ("{city: a, harbours: b}", "harbours", "write ports: [..]"),
         ("{city: a, colour: b}", "colour", FIELDS),
         ("{city: a, notPorts: [1]}", "notPorts", "`ports` cannot be negated: list the values to match"),
-        ("{City: a}", "City", "did you mean `city`?"),  # and is not missing as well
+        ("{City: a}", "City", "did you mean `city`?"),  # and it is not reported as missing
     ],
 )
 def test_an_unknown_field_is_told_which_one_was_meant(written: str, key: str, way_out: str) -> None:
@@ -181,12 +181,12 @@ def test_what_is_missing_is_shown_at_the_key_of_the_mapping_or_at_the_list_entry
     ("written", "ran"),
     [
         ("{city: a}", True),
-        ("{city: a, colour: blue}", True),  # what else is written can still be judged
+        ("{city: a, colour: blue}", True),  # the other fields can still be checked
         ("{city: a, planet: b}", True),
         ("{city: 1}", False),
         ("{city: }", False),
         ("{street: a}", False),
-        ("{city: a, strete: b}", False),  # the field that the rule reads may be the one that is misspelt
+        ("{city: a, strete: b}", False),  # the field that the rule reads may be the misspelt one
         ("{city: a, ports: x}", False),
         ("{city: a, ports: [x]}", False),  # a rule reads entries as it reads fields
         ("Kyiv", False),
@@ -228,7 +228,7 @@ def test_a_choice_says_why_a_value_that_one_might_expect_is_not_allowed() -> Non
 
 def test_check_answers_whether_the_node_itself_fits() -> None:
     to: Check[None] = Check(Reporter(), None)
-    assert check(places, node_of("[{}]"), to)  # a list it is; its entry is reported
+    assert check(places, node_of("[{}]"), to)  # it is a list; its entry is reported
     assert len(to.reporter.diagnostics) == 1
     assert not check(places, node_of("{a: b}"), to)
 

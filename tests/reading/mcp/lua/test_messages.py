@@ -1,4 +1,4 @@
-"""Lua inside Envoy reads messages as Python does: the same ones, and the same of them."""
+"""Lua inside Envoy reads messages as Python does: it accepts the same messages, with the same content."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _PIECES = [
 
 
 def _mutants(count: int) -> list[bytes]:
-    """Messages with a few pieces of text put in, taken out or exchanged."""
+    """Yield messages with a few pieces of text inserted, removed or exchanged."""
     chance = random.Random(3)  # noqa: S311 - the same for each run
     bodies: list[bytes] = []
     texts = [json.dumps(value, ensure_ascii=False) for value, _ in READABLE]
@@ -100,7 +100,7 @@ def _mutants(count: int) -> list[bytes]:
 
 
 def _members() -> list[bytes]:
-    """Messages whose members are right by chance, and in any order."""
+    """Yield messages with random members in any order."""
     chance = random.Random(4)  # noqa: S311 - the same for each run
     values: dict[str, list[Any]] = {
         "jsonrpc": ["2.0"] * 8 + ["1.0", 2, None],

@@ -1,4 +1,4 @@
-"""Lua inside Envoy treats session ids as Python does, and computes what the standard says."""
+"""Lua inside Envoy treats session ids as Python does, and computes the HMAC of the standard."""
 
 from __future__ import annotations
 
