@@ -171,7 +171,7 @@ def test_tracebacks_show_public_names() -> None:
     assert line.startswith("eastgate.QuestionError: no manifest declares")
 
 
-# : Errors name the argument
+# Errors name the argument
 
 Call = Callable[[eastgate.Authority], object]
 REFUSED: list[tuple[Call, str]] = [

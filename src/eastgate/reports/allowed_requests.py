@@ -61,13 +61,13 @@ from eastgate.reports.conditions import VALID_TOKEN, condition_text, readable, s
 from eastgate.reports.graph.conditions import allowed_when, explain_branches
 from eastgate.reports.rephrasing import options, spellings
 
-_MOST_ARRIVALS, _MOST_ATOMS = 64, 80  # limits of one symbolic evaluation
-_MOST_SEARCHED = 30  # most atoms of a condition for which a witness is searched
-_MOST_TRIED = 8  # most conditions for which an example is searched
-_LONGEST = 160  # characters; if the conditions are longer, an example is shown instead
-_SAYS_HTTP, _BYTES = (Is(APPLICATION, OneOf(frozenset({name}))) for name in ("http", "bytes"))
+_MAX_ARRIVALS, _MAX_ATOMS = 64, 80  # limits of one symbolic evaluation
+_MAX_WITNESS_ATOMS = 30  # most atoms of a condition for which a witness is searched
+_MAX_EXAMPLES = 8  # most conditions for which an example is searched
+_MAX_CONDITION_CHARS = 160  # characters; if the conditions are longer, an example is shown instead
+_IS_HTTP, _IS_BYTES = (Is(APPLICATION, OneOf(frozenset({name}))) for name in ("http", "bytes"))
 
-_RAW = frozenset({"tcp", "tls", "https", "udp", "mongo", "mysql", "redis"})
+_RAW_PROTOCOLS = frozenset({"tcp", "tls", "https", "udp", "mongo", "mysql", "redis"})
 """Names of protocols that proxies pass on as bytes."""
 
 
@@ -107,7 +107,7 @@ def _speaks_only_bytes(arrival: Arrival, world: World) -> bool:
         if port in world.target_ports(world.services[key], declared.port, workload)
     ]
     names = leading or [declared.name for declared in workload.ports if declared.number == port]
-    return bool(names) and all((name or "").lower().partition("-")[0] in _RAW for name in names)
+    return bool(names) and all((name or "").lower().partition("-")[0] in _RAW_PROTOCOLS for name in names)
 
 
 class AllowedRequests:
@@ -129,7 +129,7 @@ class AllowedRequests:
     def _evaluate(self) -> None:
         index = ArmIndex(CallerCells(self._authority.settings))
         arrivals = decider_of(self._authority).arrivals(self._question, with_network=True)
-        if len(arrivals) > _MOST_ARRIVALS or not all(_is_plain(arrival, at) for arrival, at in arrivals):
+        if len(arrivals) > _MAX_ARRIVALS or not all(_is_plain(arrival, at) for arrival, at in arrivals):
             return
         lists: dict[tuple[Branch, ...], None] = {}
         possible: dict[Predicate, None] = {}
@@ -151,7 +151,7 @@ class AllowedRequests:
             self._reads_tokens = self._reads_tokens or any(map(_is_token, at.looked_at))
             deriving = (each for each in at.derivations if isinstance(each, TokenDeriving))
             self._issuers |= dict.fromkeys(issuer for each in deriving for issuer in each.issuers)
-        if len({atom for branches in lists for branch in branches for atom in atoms(branch.when)}) > _MOST_ATOMS:
+        if len({atom for branches in lists for branch in branches for atom in atoms(branch.when)}) > _MAX_ATOMS:
             raise TooManyEntries
         self._possible = all_of(possible)
         self._branches = fold(in_sequence(list(lists), OPEN))
@@ -159,7 +159,7 @@ class AllowedRequests:
     def allowed_questions(self) -> Iterator[Question]:
         """Yield a question for each condition on which requests are allowed."""
         conditions = _alternatives(self.condition) if self._branches else self._guards
-        for part in conditions[:_MOST_TRIED]:
+        for part in conditions[:_MAX_EXAMPLES]:
             try:
                 found = self._witness(part)
             except GaveUp:
@@ -208,7 +208,7 @@ class AllowedRequests:
         texts = tuple(dict.fromkeys(map(_text, about)))
         if any(attribute in (MCP_METHOD, MCP_TOOL) for attribute in looked_at):
             by_denials, texts = False, (explain_branches(self._branches) or OTHERWISE,)
-        if len(", ".join(texts[:3])) > _LONGEST:
+        if len(", ".join(texts[:3])) > _MAX_CONDITION_CHARS:
             return None
         refused = (INVALID_TOKEN,) if any(map(_is_token, looked_at)) else ()
         allow: tuple[str, ...] = (OTHERWISE,) if texts else (WITHOUT_TOKEN,)
@@ -220,7 +220,7 @@ class AllowedRequests:
     def _witness(self, part: Predicate) -> Request | None:
         """Return a request that meets a condition, or None if no request does. Raises GaveUp."""
         wanted = both((part, self._possible))
-        if len(set(atoms(wanted))) > _MOST_SEARCHED:
+        if len(set(atoms(wanted))) > _MAX_WITNESS_ATOMS:
             raise GaveUp
         return None if wanted == NEVER else witness(wanted)
 
@@ -260,7 +260,7 @@ def _beside_token(part: Predicate) -> Predicate:
 def _text(part: Predicate) -> str:
     """Render a condition. Its requirements on the token come last."""
     part = rewrite(part, _as_host)
-    if part in (_BYTES, Not(_SAYS_HTTP)):
+    if part in (_IS_BYTES, Not(_IS_HTTP)):
         return "bytes"
     parts = conjuncts(readable(part))
     tokens = [conjunct for conjunct in parts if mentions(conjunct) and all(map(_is_of_token, mentions(conjunct)))]

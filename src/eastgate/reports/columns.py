@@ -17,12 +17,12 @@ Lines = list[str]  # the lines of one cell, most often one
 
 _GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"
 _VERDICT = regex(r"(?<![^\s])(allow|deny|ALLOW|DENY)\b")
-_TONED = ("VERDICT", "ACTION")  # columns whose cells begin with a verdict
+_COLORED_COLUMNS = ("VERDICT", "ACTION")  # columns whose cells begin with a verdict
 _VERDICTS = frozenset({"allow", "deny", "ALLOW", "DENY"})
-_LEAST = 10  # characters; least width of a column that breaks its lines
-_ENOUGH = 30  # characters; with less room, the first column moves above the others, or the last below them
-_ABOVE, _BELOW = "  ", "    "
-_BREAKS = regex(r"\S+\s*")
+_MIN_COLUMN_CHARS = 10  # characters; least width of a column that breaks its lines
+_READABLE_CHARS = 30  # characters; with less room, the first column moves above the others, or the last below them
+_BELOW_FIRST_INDENT, _BELOW_ROW_INDENT = "  ", "    "
+_WORD_WITH_SPACES = regex(r"\S+\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,13 @@ class Grid:
             self,
             headers=self.headers[1:] if self.headers is not None else None,
             rows=tuple(row[1:] for row in self.rows),
-            indent=self.indent + _ABOVE,
+            indent=self.indent + _BELOW_FIRST_INDENT,
         )
-        widths = below._widths_within([row[1:] for row in rows], room - len(_ABOVE)) if len(rows[0]) > 2 else None
+        widths = (
+            below._widths_within([row[1:] for row in rows], room - len(_BELOW_FIRST_INDENT))
+            if len(rows[0]) > 2
+            else None
+        )
         if widths is not None:
             return self._render_headed(below, widths, room, color)
         return self._render_stacked(rows, room, color)
@@ -66,7 +70,7 @@ class Grid:
         """
         *others, last = self._natural_widths(rows, ())
         left = room + self.gap - sum(others)
-        return [*others, left] if left >= min(last * 2 // 3, _ENOUGH) else None
+        return [*others, left] if left >= min(last * 2 // 3, _READABLE_CHARS) else None
 
     def _natural_widths(self, rows: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
         """Return the widths of the columns in a table without a limit, including the gap after each."""
@@ -86,14 +90,19 @@ class Grid:
 
     def _render_stacked(self, rows: Sequence[Sequence[str]], room: int, color: bool) -> list[str]:
         """Render each row with its last cell below the others."""
-        widths = narrow(self._natural_widths([row[:-1] for row in rows], ()), room + self.gap, _LEAST + self.gap)
+        widths = narrow(
+            self._natural_widths([row[:-1] for row in rows], ()), room + self.gap, _MIN_COLUMN_CHARS + self.gap
+        )
         lines: list[str] = []
         for index, row in enumerate(rows):
             cells = [break_line(cell, width - self.gap) for cell, width in zip(row[:-1], widths, strict=True)]
             if any(row[:-1]):
                 lines += self._render([cells], widths, color, first=index)
             if row[-1]:
-                lines += [f"{self.indent}{_BELOW}{line}" for line in break_line(row[-1], room - len(_BELOW))]
+                lines += [
+                    f"{self.indent}{_BELOW_ROW_INDENT}{line}"
+                    for line in break_line(row[-1], room - len(_BELOW_ROW_INDENT))
+                ]
         return lines
 
     def _render(
@@ -115,7 +124,7 @@ class Grid:
     def _paint(self, parts: Sequence[str]) -> list[str]:
         titles = self.headers or ("",) * len(parts)
         return [
-            color_verdict(part) if title in _TONED or part.strip() in _VERDICTS else part
+            color_verdict(part) if title in _COLORED_COLUMNS or part.strip() in _VERDICTS else part
             for part, title in zip(parts, titles, strict=False)
         ]
 
@@ -205,9 +214,9 @@ def break_line(line: str, width: int | None) -> list[str]:
     if width is None or len(line) <= width:
         return [line]
     start = len(line) - len(line.lstrip())
-    indent = " " * min(start + 2, max(0, width - _LEAST))
+    indent = " " * min(start + 2, max(0, width - _MIN_COLUMN_CHARS))
     done, current = [], line[:start]
-    for word in (match.group() for match in _BREAKS.finditer(line)):
+    for word in (match.group() for match in _WORD_WITH_SPACES.finditer(line)):
         for piece in _pieces(word, width - len(indent)):
             if current.strip() and len(current) + len(piece.rstrip()) > width:
                 done.append(current.rstrip())

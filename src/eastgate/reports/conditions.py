@@ -54,7 +54,7 @@ from eastgate.reports.connections import is_list, peers, ports, selector_text, t
 
 TWO_LINES = 120
 """Most characters of a condition that fits on two lines."""
-_LEAST = 40  # characters of alternatives beside other requirements
+_MIN_ALTERNATIVES_CHARS = 40  # characters of alternatives beside other requirements
 USUAL_FACTS = Facts(USUAL)
 """The facts that hold for usual requests."""
 VALID_TOKEN = Is(Attribute(AttributeKind.VALID_TOKEN), Present())
@@ -152,7 +152,7 @@ def _cut(predicate: Predicate, most: int) -> str:
     if not left or (len(left) == 1 and len(whole) <= most + most // 2):
         return whole
     if len(left) == 1 and isinstance(left[0], Or):
-        last = _cut(left[0], max(most - len(text), _LEAST))
+        last = _cut(left[0], max(most - len(text), _MIN_ALTERNATIVES_CHARS))
         return f"{text} and ({last})" if text else last
     return f"{text or _cut(left.pop(0), most)} {word} {len(left)} more"
 
@@ -220,7 +220,7 @@ def _is_path(part: Predicate) -> bool:
     return isinstance(part.matcher, OneOf | Prefix | Suffix)
 
 
-# : Other attributes
+# Other attributes
 
 
 def _part_text(part: Predicate) -> str:

@@ -63,7 +63,7 @@ def _by_example(found: Examples) -> Depends:
     return Depends(allow, deny, tuple(found.allowed.arguments), is_condition=True)
 
 
-# : All requests that a question may mean
+# All requests that a question may mean
 
 
 def _decide_every(question: Question, authority: Authority) -> Decision:

@@ -23,7 +23,7 @@ from eastgate.reports.columns import indent_lines, lay_out
 from eastgate.reports.conditions import condition_text
 from eastgate.reports.connections import actual_text
 
-_CLOSEST = 2  # most near misses, and most entries of their lists
+_MAX_NEAR_MISSES = 2  # most near misses, and most entries of their lists
 _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 
 
@@ -211,7 +211,7 @@ class _Explanation:
     def nearest(self, layer: LayerTrace) -> Iterator[str]:
         misses = layer.nearest
         if not self.verbose:  # rules that miss as little as the first
-            misses = tuple(miss for miss in misses if len(miss.unmet) == len(misses[0].unmet))[:_CLOSEST]
+            misses = tuple(miss for miss in misses if len(miss.unmet) == len(misses[0].unmet))[:_MAX_NEAR_MISSES]
         yield "closest rules:" if len(misses) > 1 else "closest rule:"
         for miss in misses:
             yield from self.near_miss(miss)
@@ -238,7 +238,7 @@ class _Explanation:
         actual = actual_text(self.decision.arrival.request.values, unmet)
         yield printable(f"  {miss.rule.origin} missed it: {actual}")
         pieces = [(when, span) for when, span in miss.rule.origin.pieces if not unmet.isdisjoint(mentions(when))]
-        for when, span in pieces if self.verbose else pieces[:_CLOSEST]:
+        for when, span in pieces if self.verbose else pieces[:_MAX_NEAR_MISSES]:
             yield f"  --> {span}"
             yield from snippet(span, note=f"wants {condition_text(when)}", color=self.color)
 

@@ -32,11 +32,11 @@ from eastgate.ir.labels import Requirement, Selector
 from eastgate.reports.invariants.future import Cover, ImaginedPod, imagine_targets
 from eastgate.reports.invariants.labels import OTHER, Labelling, TooManyLabellings, labellings, terms_of
 
-_MOST = 250  # most pods; with more, each selector gets only one pod
-_MOST_OF_EACH = 2_000
-_MOST_LABELLINGS = 256
+_MAX_PODS = 250  # most pods; with more, each selector gets only one pod
+_MAX_PODS_FOR_SELECTORS = 2_000
+_MAX_LABELLINGS = 256
 _FIRST_PORT = 64_001
-_NEW = ("new-home-", "new-namespace-")  # names of namespaces that no selector names
+_NEW_NAMESPACES = ("new-home-", "new-namespace-")  # names of namespaces that no selector names
 _PEERS: tuple[tuple[Attribute, Attribute], ...] = (
     (SOURCE_NAMESPACE, SOURCE_LABELS),
     (DESTINATION_NAMESPACE, DESTINATION_LABELS),
@@ -83,7 +83,7 @@ class Invention:
         home = self.namespaces.get(namespace)
         labels = sorted(home.labels.items()) if home is not None else ()
         texts = [_label_text(name, value) for name, value in labels if name != NAME_LABEL]
-        is_new = namespace.startswith(_NEW)
+        is_new = namespace.startswith(_NEW_NAMESPACES)
         if not texts:
             return "any other namespace" if is_new else namespace
         return f"{'a namespace' if is_new else namespace} with {', '.join(texts)}"
@@ -128,10 +128,10 @@ def invent(*authorities: Authority) -> list[Invention]:
     everything = (Cover(Selector.of(), Selector.of()),)
     is_all = True
     try:
-        together = imagine_targets(targets, everything, world, _label_all, _MOST)
+        together = imagine_targets(targets, everything, world, _label_all, _MAX_PODS)
     except TooManyLabellings:
         is_all = False
-        together = imagine_targets(targets, everything, world, _label_each, _MOST_OF_EACH)
+        together = imagine_targets(targets, everything, world, _label_each, _MAX_PODS_FOR_SELECTORS)
     peers = list(dict.fromkeys(peer for each in authorities for peer in _peers_of(each)))
     ports = dict(enumerate(sorted({name for each in authorities for name in _port_names(each)}), _FIRST_PORT))
     in_existing = [each for pods in together for each in pods if each.namespace is None]
@@ -157,12 +157,12 @@ def _targets_of(authority: Authority) -> list[Target]:
 
 
 def _label_all(terms: Sequence[tuple[Requirement, ...]], demanded: Sequence[Requirement]) -> list[Labelling]:
-    return labellings(terms, demanded, _MOST)
+    return labellings(terms, demanded, _MAX_PODS)
 
 
 def _label_each(terms: Sequence[tuple[Requirement, ...]], demanded: Sequence[Requirement]) -> list[Labelling]:
     """Return one labelling for each selector, and one that no selector matches."""
-    chosen = [labellings((), (*demanded, *each), _MOST_LABELLINGS)[:1] for each in dict.fromkeys(terms)]
+    chosen = [labellings((), (*demanded, *each), _MAX_LABELLINGS)[:1] for each in dict.fromkeys(terms)]
     return [{}, *(labels for found in chosen for labels in found if labels)]
 
 
@@ -238,7 +238,7 @@ def _invention(
     numbers = count(1)
     for homes, pods in peers:
         home = _home_of(homes, namespaces, world, numbers)
-        labels = next(iter(labellings((), terms_of(pods), _MOST_LABELLINGS)), None)
+        labels = next(iter(labellings((), terms_of(pods), _MAX_LABELLINGS)), None)
         if home is None or labels is None:
             continue  # no pod can be such a peer
         namespaces.setdefault(home.name, home)
@@ -276,7 +276,7 @@ def _home_of(
     known = next((home for home in existing if selector.matches(home.labels)), None)
     if known is not None:
         return known
-    labels = next(iter(labellings((), terms_of(selector), _MOST_LABELLINGS)), None)
+    labels = next(iter(labellings((), terms_of(selector), _MAX_LABELLINGS)), None)
     if labels is None:
         return None
     name = labels.get(NAME_LABEL, OTHER)

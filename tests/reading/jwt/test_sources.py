@@ -75,7 +75,7 @@ def outcome(source: KeySource, issuer_url: str, signer: str = "p256") -> Reason 
             return None
 
 
-# : Given keys
+# Given keys
 
 
 def test_keys_are_read_from_files(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_file_that_holds_no_keys_is_named(tmp_path: Path, text: str | None) ->
         KnownKeys.from_files({ISSUER: path})
 
 
-# : Discovered keys
+# Discovered keys
 
 
 def test_keys_are_discovered_and_held(issuer: Issuer, source: DiscoveredKeys, clock: Clock) -> None:

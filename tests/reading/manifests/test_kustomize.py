@@ -228,7 +228,7 @@ def test_the_real_program_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [left.what for left in read_manifests(["."]).unbuilt] == ["`nothing.yaml` of resources"]
 
 
-# : The programs
+# The programs
 
 
 def _run(program: str) -> ProgramOutput:
@@ -261,6 +261,6 @@ def test_a_program_gets_no_programs_and_no_way_out() -> None:
     ],
 )
 def test_a_program_that_fails_says_why(program: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendering, "_SECONDS", 1 if "sleep" in program else 60)
-    monkeypatch.setattr(rendering, "_MOST_BYTES", 1000 * 1000)
+    monkeypatch.setattr(rendering, "_TIMEOUT_SECONDS", 1 if "sleep" in program else 60)
+    monkeypatch.setattr(rendering, "_MAX_BYTES", 1000 * 1000)
     assert says in (_run(program).problem or "")

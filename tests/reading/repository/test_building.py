@@ -14,7 +14,7 @@ from eastgate.reading.manifests.codes import DUPLICATE_KEY
 from eastgate.reading.repository import ChartRender, Environment, Files, KustomizeBuild
 from eastgate.reading.repository.closure import BuildFiles
 from eastgate.reading.repository.helm import last_key_wins
-from eastgate.reading.repository.rewriting import merged, remote_files, tolerant
+from eastgate.reading.repository.rewriting import allow_missing_targets, merged, remote_files
 from eastgate.settings import Settings
 from tests.reading.repository.building import POLICY, built, environment, left_out, names, places, write
 from tests.reading.repository.programs import stand_in
@@ -203,7 +203,7 @@ def test_patches_without_a_target_get_one() -> None:
         "patchesStrategicMerge": [patch, "gone.yaml"],
         "patchesJson6902": [{"path": "j", "target": {"kind": "Pod"}}],
     }
-    result = tolerant(value, lambda _: None)
+    result = allow_missing_targets(value, lambda _: None)
     patches = result["patches"]
     assert isinstance(patches, list)
     assert result.keys() == {"patches"}

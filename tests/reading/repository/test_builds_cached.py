@@ -148,7 +148,7 @@ def test_what_fails_is_kept_too(log: Path, here: Path) -> None:
 def test_what_is_stopped_may_do_better_the_next_time(
     program: str, log: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendering, "_SECONDS", 1)
+    monkeypatch.setattr(rendering, "_TIMEOUT_SECONDS", 1)
     write(here, {**KUSTOMIZATION, "prod/program": program})
     assert [_builds(log, KustomizeBuild("prod")) for _ in range(2)] == [1, 1]
     assert len(left_out(built(KustomizeBuild("prod")))) == 1

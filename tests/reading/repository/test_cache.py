@@ -124,13 +124,13 @@ def test_what_was_used_longest_ago_goes_first(folder: Path, monkeypatch: pytest.
         built.put(key, b"x" * 100)
         os.utime(folder / key, (1000 - age, 1000 - age))
     assert built.get(keys[2]) is not None  # which makes it the newest
-    monkeypatch.setattr(cache, "_MOST_BYTES", 300)
+    monkeypatch.setattr(cache, "_MAX_BYTES", 300)
     built.trim()
     assert [built.get(key) is not None for key in (*keys, KEY)] == [False, False, True, True]
 
 
 def test_a_large_entry_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_MOST_ENTRY", 100)
+    monkeypatch.setattr(cache, "_MAX_ENTRY_BYTES", 100)
     built = BuildCache.of_user()
     built.put(key_of([b"b"]), b"x" * 101)
     assert built.get(key_of([b"b"])) is None

@@ -157,7 +157,7 @@ def test_a_dense_graph_is_a_matrix() -> None:
     assert '<path class="edge' not in picture
 
 
-# : One node for each workload
+# One node for each workload
 
 
 BOXES = re.compile(r'<rect[^>]* x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"')

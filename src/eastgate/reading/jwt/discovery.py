@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import ssl
 
 
-# : Fetches a JSON document from an issuer over HTTP, with limits, and only from the server of the URL.
+# Fetches a JSON document from an issuer over HTTP, with limits, and only from the server of the URL.
 
 
 class DocumentFetcher:
@@ -259,7 +259,7 @@ class NotAtHand(Exception):  # noqa: N818 - says what is known
     """Error: the keys of an issuer are not cached, or no longer fresh."""
 
 
-class KeysAtHand:
+class CachedKeys:
     """The fresh keys of a source. It never fetches: instead it raises NotAtHand."""
 
     def __init__(self, source: _FetchedKeys) -> None:
@@ -279,7 +279,7 @@ class KeysAtHand:
 
 def keys_at_hand(source: KeySource) -> KeySource:
     """Return a source of the same keys that never fetches."""
-    return KeysAtHand(source) if isinstance(source, _FetchedKeys) else source
+    return CachedKeys(source) if isinstance(source, _FetchedKeys) else source
 
 
 def key_sets_of(source: KeySource) -> KeySource:

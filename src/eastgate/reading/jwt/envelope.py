@@ -9,7 +9,7 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.jwt.outcome import Reason, TokenRefused
 from eastgate.reading.strict_json import Json, JsonProblem, read_object
 
-# : Decodes the only valid spelling of bytes in tokens and keys (RFC 7515, section 2): base64url, no padding or spare
+# Decodes the only valid spelling of bytes in tokens and keys (RFC 7515, section 2): base64url, no padding or spare
 # bits.
 
 
@@ -23,7 +23,7 @@ def decoded(text: str) -> bytes | None:
     return data if urlsafe_b64encode(data).rstrip(b"=") == text.encode("ascii") else None
 
 
-# : The signature algorithms of each kind of key. A key is never used with another algorithm.
+# The signature algorithms of each kind of key. A key is never used with another algorithm.
 
 
 _RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
@@ -83,7 +83,9 @@ def open_token(token: str, max_bytes: int) -> Envelope:
         raise _malformed("The token is not three parts with dots between them.")
     header_bytes, payload, signature = (_part(name, text) for name, text in zip(_PARTS, parts, strict=True))
     try:
-        header = _read_header(header_bytes) if len(header_bytes) <= _LONGEST_REMEMBERED else read_object(header_bytes)
+        header = (
+            _read_header(header_bytes) if len(header_bytes) <= _MAX_CACHED_HEADER_BYTES else read_object(header_bytes)
+        )
     except JsonProblem as problem:
         raise _malformed(f"The header of the token {problem}.") from None
     _check_kind(header)
@@ -99,10 +101,10 @@ def open_token(token: str, max_bytes: int) -> Envelope:
 
 
 _PARTS = ("header", "payload", "signature")
-_MOST_REMEMBERED, _LONGEST_REMEMBERED = 256, 512  # headers, and bytes of one header
+_MAX_CACHED_HEADERS, _MAX_CACHED_HEADER_BYTES = 256, 512  # headers, and bytes of one header
 
 
-@lru_cache(_MOST_REMEMBERED)
+@lru_cache(_MAX_CACHED_HEADERS)
 def _read_header(header: bytes) -> dict[str, Json]:
     """Read a header. The result is cached, because most tokens of one key have the same header."""
     return read_object(header)

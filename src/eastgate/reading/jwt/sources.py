@@ -15,7 +15,7 @@ from eastgate.reading.jwt.keys import Keys
 from eastgate.reading.jwt.outcome import Reason, RejectedToken, VerifiedToken
 from eastgate.reading.jwt.verification import Expectations, verify
 
-# : Caches verified tokens, so that each signature is checked once.
+# Caches verified tokens, so that each signature is checked once.
 
 
 _Key = tuple[bytes, str, Expectations]

@@ -51,7 +51,7 @@ class Expectations:
             raise ValueError("max_bytes must be more than zero")
 
 
-# : Compares the claims of a token with the expectations, after its signature was verified.
+# Compares the claims of a token with the expectations, after its signature was verified.
 
 
 def check_claims(claims: Mapping[str, Json], expected: Expectations, now: float) -> None:

@@ -28,9 +28,9 @@ DEFINITIONS: Final = Resource(
 _JSON: Final = "application/json"
 _NAMES: Final = f"{_JSON};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _APPLY: Final = "application/apply-patch+yaml"
-_PAGE: Final = 500
-_SECONDS: Final = 30.0  # timeout of every answer except a watch
-_MOST_RELISTS: Final = 3
+_PAGE_OBJECTS: Final = 500
+_TIMEOUT_SECONDS: Final = 30.0  # timeout of every answer except a watch
+_MAX_RELISTS: Final = 3
 
 
 def connect(
@@ -45,7 +45,7 @@ def connect(
         from lightkube.config.models import User
 
         config = config._replace(user=User())
-    params = ConnectionParams(timeout=httpx2.Timeout(_SECONDS)).httpx_params(config)
+    params = ConnectionParams(timeout=httpx2.Timeout(_TIMEOUT_SECONDS)).httpx_params(config)
     # Each watch has a connection of its own.
     client = httpx2.AsyncClient(**params, headers={"User-Agent": agent}, limits=httpx2.Limits(max_connections=None))
     return Connection(client, config.namespace, config.cluster.server)
@@ -91,7 +91,7 @@ class Connection:
         """
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         chosen = {name: value for name, value in selectors.items() if value}
-        for last in (*[False] * (_MOST_RELISTS - 1), True):
+        for last in (*[False] * (_MAX_RELISTS - 1), True):
             try:
                 return await self._list_pages(resource.path(namespace), chosen, resource)
             except ApiError as error:
@@ -106,7 +106,9 @@ class Connection:
         continued = ""
         while True:
             more = {"continue": continued} if continued else {}
-            page = await self.request("GET", path, params={"limit": str(_PAGE), **selectors, **more}, accept=accept)
+            page = await self.request(
+                "GET", path, params={"limit": str(_PAGE_OBJECTS), **selectors, **more}, accept=accept
+            )
             if "items" not in page:
                 raise UnreachableError(f"the answer for {resource} is not a list of objects")
             for item in page["items"] or ():
@@ -129,7 +131,7 @@ class Connection:
         """
         import httpx2
 
-        timeout = httpx2.Timeout(_SECONDS, read=silence)
+        timeout = httpx2.Timeout(_TIMEOUT_SECONDS, read=silence)
         try:
             async with self._client.stream(
                 "GET", path, params=dict(params), timeout=timeout, extensions=_closing_unfinished()

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from eastgate.basics.records import dataclass
 
-# : A kind that the API server serves, and the paths of its objects.
+# A kind that the API server serves, and the paths of its objects.
 
 
 @dataclass(frozen=True, slots=True)

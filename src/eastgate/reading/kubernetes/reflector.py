@@ -20,8 +20,8 @@ from eastgate.reading.kubernetes.connection import Connection, JsonObject
 from eastgate.reading.kubernetes.discovery import Resource
 from eastgate.reading.kubernetes.errors import ApiError, SilenceError, UnreachableError, error_of
 
-_WATCH: Final = 300.0  # seconds, and up to twice that, so that watches of many kinds do not all end together
-_SILENCE: Final = 90.0  # seconds without an event or a bookmark; bookmarks come about every minute
+_WATCH_SECONDS: Final = 300.0  # seconds, and up to twice that, so that watches of many kinds do not all end together
+_SILENCE_SECONDS: Final = 90.0  # seconds without an event or a bookmark; bookmarks come about every minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Reflector:
         return Replaced(tuple(objects))
 
     async def _watch(self) -> AsyncGenerator[ObjectEvent, None]:
-        seconds = _WATCH * random.uniform(1.0, 2.0)  # noqa: S311 - no secret
+        seconds = _WATCH_SECONDS * random.uniform(1.0, 2.0)  # noqa: S311 - no secret
         params = {
             "watch": "true",
             "allowWatchBookmarks": "true",
@@ -128,7 +128,7 @@ class Reflector:
             "fieldSelector": self._field_selector or "",
         }
         params = {name: value for name, value in params.items() if value}
-        async with self._connection.watch(self.resource.path(self._namespace), params, _SILENCE) as events:
+        async with self._connection.watch(self.resource.path(self._namespace), params, _SILENCE_SECONDS) as events:
             async for event in events:
                 self.seen_at = time.monotonic()
                 yield self._take(event)

@@ -16,7 +16,7 @@ from eastgate.reading.manifests.findings import suggestion
 from eastgate.reading.manifests.limits import MAX_BYTES
 from eastgate.reading.manifests.text import report_too_large
 
-# : Bounds of reading: the content of a folder must not make Eastgate read, and show, other files. A file or folder on
+# Bounds of reading: the content of a folder must not make Eastgate read, and show, other files. A file or folder on
 # the command line may be anywhere. Paths inside of files, and links in folders, may come from a pull request, and an
 # error would show a line of the file that they lead to.
 
@@ -105,7 +105,7 @@ def around(file: _Path) -> Bounds:
 STDIN = "-"
 STDIN_NAME = "<stdin>"
 SUFFIXES = (".yaml", ".yml", ".json")
-_ENOUGH = MAX_BYTES + 1  # one byte more than the limit, so that `decode` refuses the file
+_MAX_READ_BYTES = MAX_BYTES + 1  # one byte more than the limit, so that `decode` refuses the file
 _NOT_A_FILE_HELP = "remove it, or give what comes out of it as standard input: -f -"
 _DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """Descriptors that this process inherited, such as the shell's for `-f <(command)`."""
@@ -121,7 +121,7 @@ def load(name: str, stdin: BinaryIO | None, reporter: Reporter) -> bytes | None:
     """Return the bytes of a file; None, with a finding, if they cannot be read."""
     try:
         if name == STDIN:
-            return (stdin or sys.stdin.buffer).read(_ENOUGH)
+            return (stdin or sys.stdin.buffer).read(_MAX_READ_BYTES)
         return _bytes(name, reporter)
     except (OSError, ValueError) as error:
         report_unreadable(reporter, name, error)
@@ -140,7 +140,7 @@ def _bytes(name: str, reporter: Reporter) -> bytes | None:
         if status.st_size > MAX_BYTES:
             report_too_large(name, reporter)
             return None
-        return file.read(_ENOUGH)
+        return file.read(_MAX_READ_BYTES)
 
 
 def is_readable(name: str, status: os.stat_result, reporter: Reporter) -> bool:

@@ -13,20 +13,22 @@ from eastgate.reading.manifests.codes import DUPLICATE_KEY, SEVERAL_IN_ONE, TOO_
 from eastgate.reading.manifests.limits import MAX_DEPTH, MAX_FINDINGS
 from eastgate.reading.manifests.node import Node
 
-_LONGEST_SHOWN = 60
-_MOST_COMPARED = 200
+_MAX_SHOWN_CHARS = 60
+_MAX_COMPARED_WORDS = 200
 
 
 def shown(text: str) -> str:
     """Return a text of the user, printable and short enough for a sentence."""
-    return printable(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "...")
+    return printable(text if len(text) <= _MAX_SHOWN_CHARS else text[: _MAX_SHOWN_CHARS - 3] + "...")
 
 
 def suggestion(word: str, allowed: Iterable[str]) -> str | None:
     """Return the suggestion of `did_you_mean`, for few and short words only: a file may be made to be slow."""
-    if len(word) > _LONGEST_SHOWN:
+    if len(word) > _MAX_SHOWN_CHARS:
         return None
-    return did_you_mean(word, [other for other in islice(allowed, _MOST_COMPARED) if len(other) <= _LONGEST_SHOWN])
+    return did_you_mean(
+        word, [other for other in islice(allowed, _MAX_COMPARED_WORDS) if len(other) <= _MAX_SHOWN_CHARS]
+    )
 
 
 class StopReading(Exception):  # noqa: N818 - it ends the work on one document, and a finding has said why

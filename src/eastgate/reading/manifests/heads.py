@@ -26,7 +26,7 @@ from eastgate.reading.manifests.codes import (
 from eastgate.reading.manifests.findings import shown, suggestion
 from eastgate.reading.manifests.node import Node, Plain
 
-# : Guesses the type of a text, without parsing it as YAML or JSON.
+# Guesses the type of a text, without parsing it as YAML or JSON.
 
 
 _HINT = regex(r"""[ ]*["']?([^\s"'#]+)""")
@@ -110,7 +110,7 @@ def type_of(chunk: str) -> tuple[str, str] | None:
     return api_version[1], kind[1]
 
 
-# : Data as YAML in which all text is printable, and every other character is an escape.
+# Data as YAML in which all text is printable, and every other character is an escape.
 
 
 class PrintableDumper(yaml.SafeDumper):

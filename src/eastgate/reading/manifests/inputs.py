@@ -41,13 +41,13 @@ from eastgate.reading.manifests.kustomizations import (
 if TYPE_CHECKING:
     from eastgate.reading.repository.model import ChartRender, Environment, KustomizeBuild, LeftOut, Undeployed
 
-# : Excludes files of a folder: by the patterns of `--exclude`, and by `.eastgateignore` files. Both have the syntax of
+# Excludes files of a folder: by the patterns of `--exclude`, and by `.eastgateignore` files. Both have the syntax of
 # `.gitignore`: the last matching pattern decides, and a pattern is relative to its folder. As with git, a file inside
 # an excluded folder cannot be included again.
 
 
 IGNORE_FILE = ".eastgateignore"
-_MOST_BYTES = 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Exclusion:
         path = os.path.join(folder, IGNORE_FILE)
         try:
             with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
-                lines = file.read(_MOST_BYTES).decode("utf-8").splitlines()
+                lines = file.read(_MAX_BYTES).decode("utf-8").splitlines()
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             reporter.report(UNREADABLE, f"`{printable(path)}` cannot be read: {printable(str(reason)).lower()}")

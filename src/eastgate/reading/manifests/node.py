@@ -125,7 +125,7 @@ class Node:
 _NO_KEYS: Final[dict[str, Node]] = {}  # shared by all values that are not mappings
 
 
-# : Removes explicit nulls, because an API server treats a null field as an absent one.
+# Removes explicit nulls, because an API server treats a null field as an absent one.
 
 
 def drop_nulls(node: Node, keeps: Callable[[str, str], bool], opaque: frozenset[str] = frozenset()) -> Node:
@@ -157,7 +157,7 @@ def _like(node: Node, value: dict[str, Node] | list[Node]) -> Node:
     return Node(value, node.source, node.line, node.column, node.end_line, node.end_column, node.keys)
 
 
-# : Resolves unquoted YAML scalars as kubectl does. Readers differ here: `on`, `010`, `1e3` and `1_000` are different
+# Resolves unquoted YAML scalars as kubectl does. Readers differ here: `on`, `010`, `1e3` and `1_000` are different
 # values to YAML 1.1, YAML 1.2 and PyYAML. If one reader takes a policy's value for a string and another for a number,
 # that is a security hole. kubectl reads YAML 1.1 with a few changes of go-yaml, which are implemented here. `y` and `n`
 # are booleans like `yes` and `no`, so they are errors in the place of a name or a label. Dates and base 60 numbers stay
@@ -189,7 +189,7 @@ _NOT_FINITE = frozenset(
 )
 _BASES = (16, 2, 8, 10)
 _DECIMAL = len(_BASES)
-MOST_DIGITS = 4300  # Python refuses to convert longer texts, because that takes quadratic time
+MAX_DIGITS = 4300  # Python refuses to convert longer texts, because that takes quadratic time
 
 
 def resolve(text: str) -> Scalar:
@@ -216,7 +216,7 @@ def _to_int(text: str) -> int | None:
     if match is None or match.lastindex is None:
         return None
     digits = match.group(match.lastindex)
-    if len(digits) > MOST_DIGITS:
+    if len(digits) > MAX_DIGITS:
         raise NoNumberError
     value = int(digits, _BASES[match.lastindex - 1])
     value = -value if text[0] == "-" else value

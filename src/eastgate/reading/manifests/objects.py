@@ -45,7 +45,7 @@ _OTHER_TOOLS = frozenset({"ZarfInitConfig", "ZarfPackageConfig", "UDSBundle", "p
 """Kinds of tools that write `kind` and `metadata` into files of their own, without an API version."""
 _SOPS, _ENCRYPTED = "sops", "ENC["  # the key of SOPS in a manifest, and the prefix of its encrypted values
 _KUSTOMIZE = "kustomize.config.k8s.io/"
-_MOST_LISTS = 10  # depth of lists
+_MAX_LIST_DEPTH = 10  # depth of lists
 
 
 def everything(api_version: str, kind: str) -> bool:  # noqa: ARG001 - the signature of `Matters`
@@ -161,7 +161,7 @@ class Collector:
         kind = data.get("kind")
         if isinstance(kind, str) and _is_list(kind, node.value if isinstance(node.value, dict) else {}):
             return self._open_list(node, origin, kind, depth)
-        if isinstance(kind, str) and depth < _MOST_LISTS and is_template(str(data.get("apiVersion")), kind):
+        if isinstance(kind, str) and depth < _MAX_LIST_DEPTH and is_template(str(data.get("apiVersion")), kind):
             self._reading.unused += 1
             added = [self.add_node(entry, entry, depth=depth + 1) for entry in objects_of(node)]
             return any(added)
@@ -227,8 +227,8 @@ class Collector:
         elif items.value is not None and not isinstance(items.value, list):
             message = f"`items` must be a list, not {items.kind}"
             reporter.report(FIELD_TYPE, message, items.span, help="start each object with `- `")
-        elif depth >= _MOST_LISTS:
-            message = f"lists stand inside each other more than {_MOST_LISTS} levels deep"
+        elif depth >= _MAX_LIST_DEPTH:
+            message = f"lists stand inside each other more than {_MAX_LIST_DEPTH} levels deep"
             reporter.report(TOO_DEEP, message, items.span, help="write the objects into one list")
         else:
             inherited = _inherited(kind, shallow(node).get("apiVersion"))

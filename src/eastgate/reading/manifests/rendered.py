@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import yaml
 
 
-_MOST_RENDERED: Final = 256 * 1024  # bytes of JSON of all objects whose texts are kept
+_MAX_RENDERED_BYTES: Final = 256 * 1024  # bytes of JSON of all objects whose texts are kept
 
 
 @dataclass(slots=True)
@@ -109,7 +109,7 @@ class RenderedObject(SourceText):
         return "".join(steps).removeprefix(".")
 
 
-_RENDERINGS: Final[SizedCache[RenderedObject, _RenderedText]] = SizedCache(_MOST_RENDERED)
+_RENDERINGS: Final[SizedCache[RenderedObject, _RenderedText]] = SizedCache(_MAX_RENDERED_BYTES)
 
 
 def forget_renderings() -> None:

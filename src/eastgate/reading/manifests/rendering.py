@@ -22,11 +22,15 @@ from eastgate.basics.regexes import regex
 _KUBECTL_LOG = regex(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
 _ERROR = regex(r"(?ms)^[Ee]rror:?(.*?)(?:^\s*$|\Z)")
 _KUBECTL_BLOCK = regex(r"(?ms)^[A-Z]\d{4} [^\n]* err=<\n(.*?)^ >$")
-_SECONDS = 120
-_MOST_BYTES = 256 * 1024 * 1024
-_MOST_MEMORY = 4 * 1024 * 1024 * 1024
-_MEMORY_FOR_TIME = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}  # Go settings that save a third of the time
-_LONGEST_REASON, _BEGINNING, _END = 500, 150, 340  # characters; the cause is at the end of a chain of errors
+_TIMEOUT_SECONDS = 120
+_MAX_BYTES = 256 * 1024 * 1024
+_MAX_MEMORY_BYTES = 4 * 1024 * 1024 * 1024
+_GO_MEMORY_SETTINGS = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}  # Go settings that save a third of the time
+_MAX_REASON_CHARS, _BEGINNING_CHARS, _END_CHARS = (
+    500,
+    150,
+    340,
+)  # characters; the cause is at the end of a chain of errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> P
             "HTTP_PROXY": nowhere,
             "HTTPS_PROXY": nowhere,
             "KUBECONFIG": os.devnull,
-            **_MEMORY_FOR_TIME,
+            **_GO_MEMORY_SETTINGS,
         }
         env |= {name.lower(): value for name, value in env.items() if name.endswith("_PROXY")}
         env |= {name: os.path.join(empty, inner) for name, inner in (variables or {}).items()}
@@ -77,8 +81,8 @@ def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> P
         except OSError as error:
             return ProgramOutput(problem=f"cannot be run: {printable(str(error.strerror))}", is_final=False)
         with contextlib.suppress(OSError, ValueError, AttributeError):  # only Linux supports this
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES))
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_MAX_BYTES, _MAX_BYTES))
         content, problem = _output(process)
         if problem is not None:
             return ProgramOutput(problem=problem, is_final=problem.startswith("writes"))
@@ -98,21 +102,21 @@ def _output(process: subprocess.Popen[bytes]) -> tuple[bytes, str | None]:
         timed_out = True
         _kill(process)
 
-    timer = threading.Timer(_SECONDS, stop)
+    timer = threading.Timer(_TIMEOUT_SECONDS, stop)
     timer.daemon = True
     timer.start()
     try:
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         with process.stdout:
-            content = process.stdout.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
+            content = process.stdout.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
             _kill(process)
             process.wait()
-            return b"", f"writes more than {_MOST_BYTES // (1024 * 1024)} MiB"
+            return b"", f"writes more than {_MAX_BYTES // (1024 * 1024)} MiB"
         process.wait()
     finally:
         timer.cancel()
-    return content, f"takes longer than {_SECONDS} seconds" if timed_out else None
+    return content, f"takes longer than {_TIMEOUT_SECONDS} seconds" if timed_out else None
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -129,4 +133,4 @@ def _reason(stderr: bytes) -> str:
     if log := _KUBECTL_LOG.fullmatch(wanted.strip()):
         wanted = log[1].replace('\\"', '"')
     reason = printable(" ".join(wanted.split()))
-    return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_BEGINNING]} ... {reason[-_END:]}"
+    return reason if len(reason) <= _MAX_REASON_CHARS else f"{reason[:_BEGINNING_CHARS]} ... {reason[-_END_CHARS:]}"

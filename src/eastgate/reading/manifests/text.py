@@ -18,7 +18,7 @@ from eastgate.reading.manifests.limits import MAX_BYTES
 
 _SURROGATE = regex("[\ud800-\udfff]")
 _MARK = "\ufeff"
-_MOST_BAD = 1000  # with more wrong bytes, the input is not text
+_MAX_BAD_BYTES = 1000  # with more wrong bytes, the input is not text
 
 
 class DecodedText:
@@ -99,12 +99,12 @@ def decode(name: str, content: str | bytes, reporter: Reporter) -> DecodedText |
     else:
         marked = text.startswith(_MARK)
         text = text.removeprefix(_MARK)
-    surrogates = list(islice(_SURROGATE.finditer(text), _MOST_BAD))
+    surrogates = list(islice(_SURROGATE.finditer(text), _MAX_BAD_BYTES))
     bad = {match.start(): _describe(match.group()) for match in surrogates}
     if bad:
         text = _SURROGATE.sub("\ufffd", text)
     result = DecodedText(SourceText(name, text), raw or text.encode(), bad, marked=marked)
-    if _utf16_help(raw) or len(bad) == _MOST_BAD:
+    if _utf16_help(raw) or len(bad) == _MAX_BAD_BYTES:
         result.report_bad_bytes(0, len(text), reporter)
         return None
     return result

@@ -12,7 +12,7 @@ from eastgate.basics.records import dataclass
 from eastgate.basics.regexes import regex
 from eastgate.reading.strict_json import Json, JsonFlaw, JsonProblem, JsonReader
 
-# : The reasons why a message is ambiguous.
+# The reasons why a message is ambiguous.
 
 
 class MessageProblem(StrEnum):
@@ -61,7 +61,7 @@ class BadMessage(ValueError):  # noqa: N818 - says what it is
         self.problem = problem
 
 
-# : JSON that every reader understands alike. A gateway decides by its own reading, and a server acts on another one.
+# JSON that every reader understands alike. A gateway decides by its own reading, and a server acts on another one.
 # Ambiguous JSON is refused: duplicate keys, halves of characters, numbers that JSON does not have, bytes after the
 # value.
 

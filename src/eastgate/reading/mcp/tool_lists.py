@@ -25,7 +25,7 @@ from eastgate.reading.mcp.messages import (
 from eastgate.reading.mcp.sse import MAX_EVENT_BYTES, Line, Lines
 from eastgate.reading.strict_json import Json
 
-# : HTTP headers of the protocol, and those that repeat parts of the body.
+# HTTP headers of the protocol, and those that repeat parts of the body.
 
 
 SESSION = "mcp-session-id"

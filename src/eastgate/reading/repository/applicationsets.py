@@ -22,7 +22,7 @@ from eastgate.reading.repository.tree import Folder, Tree
 
 OPEN: Final = "\0open"
 """The key of an Application with the reason why some of its parameters are unknown."""
-_MOST = 1000  # most Applications of one set
+_MAX_APPLICATIONS = 1000  # most Applications of one set
 _PLACE = regex(r"\{\{-?\s*([^{}]*?)\s*-?\}\}")
 _NAME = regex(r"\.?([\w.\[\]/-]+)")
 _INDEX = regex(r"index\s+\.?([\w.]+)\s+\"?([\w./-]+)\"?")
@@ -46,7 +46,7 @@ def applications_of(tree: Tree, generated: Declaration) -> Iterator[Declaration]
     for generator in entries(spec.get("generators")):
         fields = mapping(generator)
         own = _template_of(fields)
-        for parameters in islice(_generated(tree, fields, 0), _MOST):
+        for parameters in islice(_generated(tree, fields, 0), _MAX_APPLICATIONS):
             filled = mapping(fill(merged(template, own), parameters))
             data: dict[str, Plain] = {**filled, "apiVersion": generated.data.get("apiVersion"), "kind": "Application"}
             why, content = text_of(parameters.get(OPEN)), mapping(filled.get("spec"))
@@ -90,7 +90,7 @@ def _matrix(tree: Tree, generators: list[Plain], before: Parameters, depth: int)
         yield before
         return
     first, *others = generators
-    for parameters in islice(_generated(tree, mapping(fill(first, before)), depth + 1), _MOST):
+    for parameters in islice(_generated(tree, mapping(fill(first, before)), depth + 1), _MAX_APPLICATIONS):
         yield from _matrix(tree, others, {**before, **parameters}, depth)
 
 
@@ -98,7 +98,7 @@ def _merge(tree: Tree, merge: Mapping[str, Plain], depth: int) -> Iterator[Param
     keys = [key for key in entries(merge.get("mergeKeys")) if isinstance(key, str)]
     rows: list[Parameters] = []
     for number, generator in enumerate(entries(merge.get("generators"))):
-        for parameters in islice(_generated(tree, mapping(generator), depth + 1), _MOST):
+        for parameters in islice(_generated(tree, mapping(generator), depth + 1), _MAX_APPLICATIONS):
             if number == 0 or OPEN in parameters:
                 rows.append(parameters)
             for index, row in enumerate(rows if number else ()):

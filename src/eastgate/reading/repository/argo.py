@@ -16,7 +16,7 @@ from eastgate.reading.repository.applicationsets import OPEN, applications_of
 from eastgate.reading.repository.contents import Contents, contents_of, declarations_as_built, patches_of
 from eastgate.reading.repository.declarations import Declaration, entries, mapping, parsed, text_of, texts
 from eastgate.reading.repository.model import CHARTS_NOT_FETCHED, NOT_HERE, ChartRender
-from eastgate.reading.repository.parts import Draft, FolderChanges, inside, leads_out
+from eastgate.reading.repository.parts import Draft, ToolChanges, inside, leads_out
 from eastgate.reading.repository.patching import apply
 from eastgate.reading.repository.releases import with_parameter
 from eastgate.reading.repository.sources import RepositorySource
@@ -25,7 +25,7 @@ from eastgate.reading.repository.tree import Folder, Tree
 _GROUP = "argoproj.io"
 _MADE = regex(r"(?m)^\s*kind:\s*Application(?:Set)?\s*$")
 _OVERLAY = ("namePrefix", "nameSuffix", "patches", "components", "commonLabels", "commonAnnotations", "replicas")
-_MOST_FOLLOWED = 5000
+_MAX_APPLICATIONS = 5000
 _IN_CLUSTER = ("in-cluster", "https://kubernetes.default.svc")
 _ELSEWHERE = "it is in another repository, which is not fetched"
 
@@ -117,7 +117,7 @@ class _Application:
 
     def _follow(self, application: Declaration) -> None:
         key = (*application.key, application.name)
-        if key in self._followed or len(self._followed) > _MOST_FOLLOWED:
+        if key in self._followed or len(self._followed) > _MAX_APPLICATIONS:
             return
         self._followed.add(key)
         self._draft(application)
@@ -177,7 +177,7 @@ class _Application:
         elif folder.kustomization is not None and not source.get("directory"):
             kustomize = mapping(source.get("kustomize"))
             overlay = {key: kustomize[key] for key in _OVERLAY if kustomize.get(key)}
-            changes = FolderChanges(text_of(kustomize.get("namespace")) or None, overlay, default_namespace=namespace)
+            changes = ToolChanges(text_of(kustomize.get("namespace")) or None, overlay, default_namespace=namespace)
             self._take(application, folder, contents_of(self._tree, folder), changes)
         elif source.get("plugin"):
             self._leave_out(application, f"`{folder.path}` is rendered by a plugin of Argo CD")
@@ -186,9 +186,9 @@ class _Application:
             contents = _directory(folder, options)
             if _has_jsonnet(folder, options):
                 self._leave_out(application, f"`{folder.path}` has Jsonnet")
-            self._take(application, folder, contents, FolderChanges(default_namespace=namespace))
+            self._take(application, folder, contents, ToolChanges(default_namespace=namespace))
 
-    def _take(self, application: Declaration, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
+    def _take(self, application: Declaration, folder: Folder, contents: Contents, changes: ToolChanges) -> None:
         self._draft(application).add_contents(folder, contents, changes)
         declarations = contents.declarations
         for patch in patches_of(self._tree, folder.path, dict(changes.overlay)):

@@ -22,18 +22,18 @@ _ANY_API = regex(rb"\bAPIVersions\b")
 _NEGATED = regex(rb"""\bnot\s+\(?\s*\$?\.Capabilities\.APIVersions|\{\{-?\s*else\b""")
 
 
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class AskingTemplate:
+class ClusterTemplate:
     """A template of policies, and the expression that asks the cluster."""
 
     path: str
     asks: str
 
 
-def asking_templates(files: Mapping[str, bytes]) -> Iterator[AskingTemplate]:
+def cluster_templates(files: Mapping[str, bytes]) -> Iterator[ClusterTemplate]:
     """Yield the templates of a chart whose policies depend on the cluster."""
     texts = {path: text for path, text in files.items() if f"{os.sep}templates{os.sep}" in path}
     helpers = {name: body for text in texts.values() for name, body in _helpers(text)}
@@ -42,7 +42,7 @@ def asking_templates(files: Mapping[str, bytes]) -> Iterator[AskingTemplate]:
         asking |= more
     for path, text in sorted(texts.items()):
         if _POLICY.search(text) is not None and (asks := _asks(text) or _via(text, asking)):
-            yield AskingTemplate(path, asks)
+            yield ClusterTemplate(path, asks)
 
 
 def _helpers(text: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -83,7 +83,7 @@ def reads_files(chart: str) -> bool:
     for folder, _, names in os.walk(os.path.join(chart, "templates")):
         for name in names:
             with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
-                if b".Files." in file.read(_MOST_BYTES):
+                if b".Files." in file.read(_MAX_BYTES):
                     return True
     return False
 

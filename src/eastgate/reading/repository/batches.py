@@ -25,13 +25,13 @@ from eastgate.reading.repository.deciding import GENERATED, RESOURCES
 from eastgate.reading.repository.declarations import entries, mapping, text_of, texts
 from eastgate.reading.repository.kustomize import ANY_FOLDER, KustomizationBuild
 from eastgate.reading.repository.kustomized import relocated, split
-from eastgate.reading.repository.running import Workshop, in_copy
+from eastgate.reading.repository.running import BuildContext, in_copy
 from eastgate.reading.repository.written import ObjectName, words_in
 
 _FOLDER: Final = ".eastgate-builds"
-_MOST_MEMBERS = 64
-_MOST_BYTES = 512 * 1024  # bytes of one member; large ones gain little
-_MOST_BYTES_OF_ALL = 4 * 1024 * 1024
+_MAX_MEMBERS = 64
+_MAX_MEMBER_BYTES = 512 * 1024  # bytes of one member; large ones gain little
+_MAX_BATCH_BYTES = 4 * 1024 * 1024
 _FIELDS: Final = frozenset(
     {
         "apiVersion",
@@ -57,9 +57,9 @@ _FIELDS: Final = frozenset(
     }
 )
 """Fields of kustomizations that affect only their own objects."""
-_REFERRED: Final = frozenset({"Service", "ServiceAccount"})
+_REFERENCED_KINDS: Final = frozenset({"Service", "ServiceAccount"})
 """Kinds of objects that references name together with a namespace."""
-_CHANGES = (b"$patch", b"local-config", b"needs-hash", b"/metadata/name", b"allowNameChange", b"allowKindChange")
+_RENAMING_WORDS = (b"$patch", b"local-config", b"needs-hash", b"/metadata/name", b"allowNameChange", b"allowKindChange")
 """Words of patches and annotations that rename objects, or leave them out."""
 _HASH = regex(r"-[a-z0-9]{10}\Z")
 _HEAD = regex(r"(?m)^(?:kind: (.+)|  name: (.+)|metadata:)$")
@@ -99,7 +99,7 @@ class _Batch:
     def add(self, member: _Member) -> bool:
         """Add a kustomization if it is independent of the others. Return whether it was added."""
         size = sum(map(len, member.contents.values()))
-        if len(self.members) == _MOST_MEMBERS or self.size + size > _MOST_BYTES_OF_ALL:
+        if len(self.members) == _MAX_MEMBERS or self.size + size > _MAX_BATCH_BYTES:
             return False
         if not self.objects.isdisjoint(member.objects) or self.settings != member.settings:
             return False
@@ -135,15 +135,15 @@ def batches_of(builds: Iterable[KustomizationBuild]) -> list[Batch]:
     return [batch.members for batch in batches if len(batch.members) > 1]
 
 
-def build_batch(batch: Batch, workshop: Workshop) -> None:
+def build_batch(batch: Batch, context: BuildContext) -> None:
     """Build the members of a batch, together if possible, and keep the results for their own runs."""
     waiting = [batch]
     while waiting:
         members = waiting.pop()
-        found = _built(members, workshop)
+        found = _built(members, context)
         if found is not None:
             for member, content in zip(members, found, strict=True):
-                workshop.keep(member.key, ProgramOutput(content), soon=True)
+                context.keep(member.key, ProgramOutput(content), soon=True)
         elif len(members) > 3:
             middle = len(members) // 2
             waiting += [members[:middle], members[middle:]]
@@ -157,9 +157,9 @@ def _member(build: KustomizationBuild) -> _Member | None:
         return None
     closure, key = build.tries[0]
     contents = dict(closure.contents())
-    if sum(map(len, contents.values())) > _MOST_BYTES:
+    if sum(map(len, contents.values())) > _MAX_MEMBER_BYTES:
         return None
-    if any(word in content for content in contents.values() for word in _CHANGES):
+    if any(word in content for content in contents.values() for word in _RENAMING_WORDS):
         return None
     generated = [each for value in build.values for each in _generated(value)]
     objects = Counter(generated)
@@ -175,7 +175,7 @@ def _member(build: KustomizationBuild) -> _Member | None:
     if not objects:
         return None
     settings = frozenset(_settings(build))
-    moved = [name for kind, name in objects if settings or kind in _REFERRED] if any(spaces.values()) else []
+    moved = [name for kind, name in objects if settings or kind in _REFERENCED_KINDS] if any(spaces.values()) else []
     shunned = frozenset(name.encode() for name in [*moved, *(name for _, name in generated)])
     words = [file.words for path, file in closure.files.items() if path not in closure.replaced]
     words += map(words_in, closure.replaced.values())
@@ -219,7 +219,7 @@ def _differ(some: Mapping[str, object], others: Mapping[str, object]) -> bool:
     return any(path in some and some[path] != value for path, value in others.items())
 
 
-def _built(members: Batch, workshop: Workshop) -> list[bytes] | None:
+def _built(members: Batch, context: BuildContext) -> list[bytes] | None:
     """Return the output of each member; None if it is uncertain."""
     union = BuildFiles(members[0].closure.paths, members[0].closure.cache)
     for member in members:
@@ -235,7 +235,7 @@ def _built(members: Batch, workshop: Workshop) -> list[bytes] | None:
     content = {"resources": resources, "buildMetadata": ["originAnnotations"]}
     union.replaced[os.path.join(top, "kustomization.yaml")] = json.dumps(content).encode()
     union.folders.add(top)
-    output = workshop.run(union, members[0].build.command, [ANY_FOLDER, "--", in_copy(top, union)])
+    output = context.run(union, members[0].build.command, [ANY_FOLDER, "--", in_copy(top, union)])
     return None if output.problem is not None else _divided(output.content, members, top)
 
 

@@ -18,9 +18,9 @@ OFF = "off"
 VARIABLE = "EASTGATE_CACHE"
 
 _FORMAT = b"eastgate build 1"
-_MOST_BYTES = 512 * 1024 * 1024
-_MOST_ENTRY = 64 * 1024 * 1024
-_HASH = 64  # characters
+_MAX_BYTES = 512 * 1024 * 1024
+_MAX_ENTRY_BYTES = 64 * 1024 * 1024
+_HASH_CHARS = 64  # characters
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -69,19 +69,19 @@ class BuildCache:
             opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(opened, "rb") as file:
                 status = os.fstat(opened)
-                if not _is_own(status, stat.S_ISREG) or status.st_size > _MOST_ENTRY:
+                if not _is_own(status, stat.S_ISREG) or status.st_size > _MAX_ENTRY_BYTES:
                     return None
-                content = file.read(_MOST_ENTRY + 1)
+                content = file.read(_MAX_ENTRY_BYTES + 1)
                 with contextlib.suppress(OSError):
                     os.utime(opened)  # marks the entry as used; the least recently used entries are removed first
         except OSError:
             return None
-        head, entry = content[:_HASH], content[_HASH:]
+        head, entry = content[:_HASH_CHARS], content[_HASH_CHARS:]
         return entry if head == _seal(key, entry) else None
 
     def put(self, key: str, entry: bytes) -> None:
         """Store an entry, unless it is too large."""
-        if self._folder is None or len(entry) + _HASH > _MOST_ENTRY:
+        if self._folder is None or len(entry) + _HASH_CHARS > _MAX_ENTRY_BYTES:
             return
         try:
             descriptor, name = tempfile.mkstemp(dir=self._folder, prefix=".new-")  # only this user can read it
@@ -108,7 +108,7 @@ class BuildCache:
                     entries.append((status.st_mtime, status.st_size, entry.path))
         total = sum(size for _, size, _ in entries)
         for _, size, path in sorted(entries):
-            if total <= _MOST_BYTES:
+            if total <= _MAX_BYTES:
                 break
             with contextlib.suppress(OSError):
                 os.unlink(path)

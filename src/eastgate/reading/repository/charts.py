@@ -10,7 +10,7 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.helm import CHART, NO_HELM, Release
 from eastgate.reading.repository.model import ChartRender, RepositoryOptions
-from eastgate.reading.repository.running import Built, Workshop
+from eastgate.reading.repository.running import BuildContext, Built
 from eastgate.reading.repository.written import WrittenFile
 
 
@@ -28,7 +28,7 @@ class InflatedChart:
 
 
 def inflate(
-    entry: Plain, home: Plain, folder: tuple[str, str], place: str, where: str, workshop: Workshop, built: Built
+    entry: Plain, home: Plain, folder: tuple[str, str], place: str, where: str, context: BuildContext, built: Built
 ) -> InflatedChart | None:
     """Render an entry of `helmCharts`; None if it is left out. `folder` is the folder of the kustomization, real and
     shown.
@@ -44,11 +44,11 @@ def inflate(
     if found is None:
         built.leave_out(what, where, "it would have to be fetched")
         return None
-    if workshop.helm is None:
+    if context.helm is None:
         built.leave_out(what, where, NO_HELM)
         return None
     part = _part(entry, os.path.normpath(os.path.join(folder[1], found)), folder[1])
-    release = Release(part, workshop, built, RepositoryOptions())
+    release = Release(part, context, built, RepositoryOptions())
     documents = release.documents()
     if documents is None:
         return None

@@ -16,12 +16,12 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.files import Bounds, RealPaths
 from eastgate.reading.repository.written import WrittenFile
 
-_MOST_FILES = 20_000
-_MOST_BYTES = 256 * 1024 * 1024
+_MAX_FILES = 20_000
+_MAX_BYTES = 256 * 1024 * 1024
 _SKIPPED = (".git", "node_modules")
 
 
-class TooMuchError(Exception):
+class BuildTooLargeError(Exception):
     """Error: a build would read more than any build needs."""
 
 
@@ -39,7 +39,7 @@ class FileCache:
                 with open(opened, "rb") as file:
                     if not stat.S_ISREG(os.fstat(opened).st_mode):
                         return None
-                    content = file.read(_MOST_BYTES + 1)
+                    content = file.read(_MAX_BYTES + 1)
             except (OSError, ValueError):
                 return None
             self._files[path] = WrittenFile(shown, content)
@@ -128,8 +128,8 @@ class BuildFiles:
         while waiting:
             current, name = waiting.pop()
             count += 1
-            if count > _MOST_FILES:
-                raise TooMuchError
+            if count > _MAX_FILES:
+                raise BuildTooLargeError
             try:
                 entries = sorted(os.listdir(current))
             except OSError:
@@ -175,8 +175,8 @@ class BuildFiles:
         if path != real:
             self.linked[path] = self.files[real]
             self.replaced[path] = self.files[real].content
-        if len(self.files) + len(self.linked) > _MOST_FILES or self.size > _MOST_BYTES:
-            raise TooMuchError
+        if len(self.files) + len(self.linked) > _MAX_FILES or self.size > _MAX_BYTES:
+            raise BuildTooLargeError
         return self.files[real]
 
     def root(self) -> str:

@@ -28,7 +28,7 @@ from eastgate.reading.repository.patching import Patch, apply
 from eastgate.reading.repository.tree import Folder, Tree
 
 _RESOURCES: Final = ("resources", "bases")
-_MOST_DEPTH = 50
+_MAX_DEPTH = 50
 _ENTRY = regex(r"\s*(?:export\s+)?([^#=\s][^=]*)=(.*)")
 
 
@@ -128,7 +128,7 @@ class _Kustomized:
 
     def declarations(self, folder: Folder) -> list[Declaration]:
         """Return the declarations of a kustomization in the form that its build gives them."""
-        if folder.real in self._inside or len(self._inside) > _MOST_DEPTH:
+        if folder.real in self._inside or len(self._inside) > _MAX_DEPTH:
             return []
         self._inside.append(folder.real)
         self._contents.folders.add(folder.real)

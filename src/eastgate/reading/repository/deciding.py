@@ -27,7 +27,7 @@ Values = Sequence[Mapping[str, Plain]]
 
 
 @dataclass(frozen=True, slots=True)
-class TakenFile:
+class IncludedFile:
     """A file that a kustomization includes: the field that names it, and the real path of the folder."""
 
     file: WrittenFile
@@ -35,7 +35,7 @@ class TakenFile:
     folder: str
 
 
-def count_unused(values: Values, closure: BuildFiles, taken: Sequence[TakenFile], takes: Matters) -> int | None:
+def count_unused(values: Values, closure: BuildFiles, taken: Sequence[IncludedFile], takes: Matters) -> int | None:
     """Return the number of objects of a build if all are unused; None if one may be used."""
     keys = {key for value in values for key in value}
     generated = {kind for key, kind in GENERATED.items() if key in keys}

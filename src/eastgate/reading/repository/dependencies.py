@@ -18,7 +18,7 @@ VENDORED = "charts"
 _CHART = "Chart.yaml"
 _REQUIREMENTS = "requirements.yaml"
 _LOCAL = "file://"
-_MOST_DEPTH = 8
+_MAX_DEPTH = 8
 
 
 Values = Sequence[Mapping[str, Plain]]
@@ -58,7 +58,7 @@ class Dependencies:
             file = self._closure.at(os.path.join(root, name))
             chart = mapping_of(file)
             declared = chart.get("dependencies")
-            if file is None or not isinstance(declared, list) or depth >= _MOST_DEPTH:
+            if file is None or not isinstance(declared, list) or depth >= _MAX_DEPTH:
                 continue
             kept: list[Plain] = []
             for index, entry in enumerate(declared):

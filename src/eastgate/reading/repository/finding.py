@@ -19,7 +19,7 @@ from eastgate.reading.repository.contents import contents_of
 from eastgate.reading.repository.declarations import entries, mapping, text_of
 from eastgate.reading.repository.flux import add_made, finder, flux_clusters, is_release
 from eastgate.reading.repository.model import ChartRender, EntryKind, Environment, RepositoryOptions, Undeployed
-from eastgate.reading.repository.naming import is_telling, names
+from eastgate.reading.repository.naming import is_descriptive, names
 from eastgate.reading.repository.parts import Draft
 from eastgate.reading.repository.plain import Alike, plain_folders, same_text
 from eastgate.reading.repository.releases import local_charts
@@ -28,7 +28,7 @@ from eastgate.reading.repository.sources import RepositorySource
 from eastgate.reading.repository.tree import Folder, Tree, patch_files
 
 # names that do not identify a cluster
-_OF_FLUX = ("bootstrap", "cluster", "config", "flux", "flux-system", "gotk", "setup")
+_GENERIC_FLUX_FOLDERS = ("bootstrap", "cluster", "config", "flux", "flux-system", "gotk", "setup")
 
 
 def find_environments(
@@ -51,7 +51,7 @@ def find_environments(
         if not bounds.hold(name):
             continue
         tree = Tree(os.path.normpath(name), bounds, reporter)
-        used = _Used(alike, RepositorySource(tree))
+        used = _UsedFiles(alike, RepositorySource(tree))
         entries = list(_entries(tree, used))
         found += _named(name, tree, entries, options, Undeployed(tuple(_undeployed(tree, used))))
     return found
@@ -91,10 +91,10 @@ def _named(
     ]
 
 
-def _entries(tree: Tree, used: _Used) -> Iterator[_Entry]:
+def _entries(tree: Tree, used: _UsedFiles) -> Iterator[_Entry]:
     """Yield the entries of a folder. Each kind excludes the files of those before it."""
     for cluster in flux_clusters(tree, used.sources):
-        folder = _before(cluster.folder, _OF_FLUX)
+        folder = _before(cluster.folder, _GENERIC_FLUX_FOLDERS)
         given = "cluster" if os.path.relpath(folder or os.curdir, tree.path) == os.curdir else ""
         yield used.by(_Entry(EntryKind.FLUX, folder, cluster.entry, cluster.draft, given))
     for application in argo_applications(tree, used.sources):
@@ -112,7 +112,7 @@ def _before(path: str, last: Collection[str]) -> str:
     return path
 
 
-class _Used:
+class _UsedFiles:
     """The files that the entries so far use, by real path; `alike` compares two definitions of an object."""
 
     def __init__(self, alike: Alike, sources: RepositorySource) -> None:
@@ -130,7 +130,7 @@ class _Used:
         return entry
 
 
-def _undeployed(tree: Tree, used: _Used) -> Iterator[str]:
+def _undeployed(tree: Tree, used: _UsedFiles) -> Iterator[str]:
     """Yield the manifests that no entry uses, except patches and parts of builds."""
     folders = list(tree.root.walk())
     left = [file for folder in folders for file in folder.files if file.may_have_objects]
@@ -149,7 +149,7 @@ def _undeployed(tree: Tree, used: _Used) -> Iterator[str]:
     yield from (file.path for file in left if file.real not in real)
 
 
-def _kustomizations(tree: Tree, used: _Used) -> Iterator[_Entry]:
+def _kustomizations(tree: Tree, used: _UsedFiles) -> Iterator[_Entry]:
     """Yield the kustomizations that no other one includes, with the charts of their HelmReleases."""
     built = set(used.folders)
     for folder in tree.tops:
@@ -161,7 +161,7 @@ def _kustomizations(tree: Tree, used: _Used) -> Iterator[_Entry]:
         yield _Entry(EntryKind.KUSTOMIZATION, folder.path, folder.path, draft)
 
 
-def _charts(tree: Tree, used: _Used) -> Iterator[_Entry]:
+def _charts(tree: Tree, used: _UsedFiles) -> Iterator[_Entry]:
     """Yield the charts that no other entry renders, and that are not a dependency of another chart."""
     inflated = {path for folder in tree.root.walk() if folder.real in used.folders for path in _inflated(folder)}
     charts = [folder for folder in tree.root.walk() if folder.is_chart]
@@ -176,7 +176,7 @@ def _charts(tree: Tree, used: _Used) -> Iterator[_Entry]:
         if makes_applications(tree, folder):
             why = "it makes Applications of Argo CD, which are not followed"
             draft.leave_out(f"the chart `{name}`", folder.path, why)
-        given = "" if is_telling(os.path.relpath(folder.path, tree.path)) else name
+        given = "" if is_descriptive(os.path.relpath(folder.path, tree.path)) else name
         yield _Entry(EntryKind.CHART, folder.path, folder.path, draft, given)
 
 
@@ -217,16 +217,16 @@ def _local_dependencies(chart: Folder) -> Iterator[str]:
                 yield path
 
 
-def _skaffold(tree: Tree, used: _Used) -> Iterator[_Entry]:
+def _skaffold(tree: Tree, used: _UsedFiles) -> Iterator[_Entry]:
     """Yield the `skaffold.yaml` files that deploy anything that is not deployed yet."""
     for project in skaffold_projects(tree):
         draft = project.draft
         if draft.files - used.files or draft.folders - used.folders:
-            given = "" if is_telling(os.path.relpath(project.folder, tree.path)) else "skaffold"
+            given = "" if is_descriptive(os.path.relpath(project.folder, tree.path)) else "skaffold"
             yield _Entry(EntryKind.SKAFFOLD, project.folder, project.entry, draft, given, project.namespace)
 
 
-def _plain(tree: Tree, used: _Used) -> Iterator[_Entry]:
+def _plain(tree: Tree, used: _UsedFiles) -> Iterator[_Entry]:
     """Yield the plain manifests that are left."""
     for group in plain_folders(tree, used.files | used.excluded, used.alike):
         draft = Draft()

@@ -15,7 +15,7 @@ from eastgate.reading.manifests.node import Plain
 from eastgate.reading.repository.contents import Contents, contents_of, declarations_as_built, in_namespace, patches_of
 from eastgate.reading.repository.declarations import Declaration, entries, indexed, mapping, text_of
 from eastgate.reading.repository.model import NOT_HERE
-from eastgate.reading.repository.parts import Draft, FolderChanges
+from eastgate.reading.repository.parts import Draft, ToolChanges
 from eastgate.reading.repository.patching import apply
 from eastgate.reading.repository.releases import GROUP as HELM_GROUP
 from eastgate.reading.repository.releases import Find, add_release, data_of, doubts_about
@@ -26,7 +26,7 @@ from eastgate.reading.repository.variables import FluxVariables
 GROUP: Final = "kustomize.toolkit.fluxcd.io"
 _OPERATOR = "fluxcd.controlplane.io"
 _OVERLAY = ("patches", "patchesStrategicMerge", "patchesJson6902", "components", "images", "namePrefix", "nameSuffix")
-_MOST_FOLLOWED = 5000  # Kustomizations of one environment
+_MAX_KUSTOMIZATIONS = 5000  # Kustomizations of one environment
 _CLUSTERS = "clusters"
 _DATA = ("ConfigMap", "Secret")
 _Key = tuple[str, int, str]
@@ -47,7 +47,7 @@ def flux_clusters(tree: Tree, sources: RepositorySource) -> list[FluxCluster]:
     kustomizations = declarations_as_built(tree, is_flux)
     if not kustomizations:
         return []
-    held = _Held(tree, sources, kustomizations)
+    held = _NestedKustomizations(tree, sources, kustomizations)
     groups: dict[str, list[Declaration]] = {}
     for root in held.roots():
         groups.setdefault(_cluster_folder(tree, root), []).append(root)
@@ -99,7 +99,7 @@ def add_made(
             draft.leave_out(declaration.title, declaration.where, "the objects that it makes are not followed")
 
 
-class _Held:
+class _NestedKustomizations:
     """The Kustomizations that are in the paths of others."""
 
     def __init__(self, tree: Tree, sources: RepositorySource, kustomizations: list[Declaration]) -> None:
@@ -165,7 +165,12 @@ def _is_of_other(tree: Tree, declaration: Declaration, folder: str) -> bool:
 
 
 def _walked(
-    tree: Tree, sources: RepositorySource, folder: str, roots: list[Declaration], held: _Held, find: Find
+    tree: Tree,
+    sources: RepositorySource,
+    folder: str,
+    roots: list[Declaration],
+    held: _NestedKustomizations,
+    find: Find,
 ) -> _ClusterWalk:
     """Follow the roots of a cluster twice. The first run finds the ConfigMaps that the second one takes
     variables from.
@@ -193,7 +198,7 @@ class _ClusterWalk:
         """Add the whole folder of a cluster, if the Kustomization of `flux bootstrap` is not in the checkout."""
         folder = self._tree.folder(path)
         if folder is not None and _cluster_name(self._tree, path) is not None:
-            self._take(folder, contents_of(self._tree, folder), FolderChanges())
+            self._take(folder, contents_of(self._tree, folder), ToolChanges())
 
     def follow_root(self, root: Declaration, *, is_own: bool) -> None:
         """Follow a root, and the files beside it unless they are in its own path."""
@@ -201,16 +206,16 @@ class _ClusterWalk:
             folder = self._tree.folder(root.folder or os.path.dirname(root.path) or os.curdir)
             holder = folder if root.folder else _kustomization_of(folder, root) if folder is not None else None
             if holder is not None:
-                self._take(holder, contents_of(self._tree, holder), FolderChanges())
+                self._take(holder, contents_of(self._tree, holder), ToolChanges())
             elif folder is not None:
                 contents = contents_of(self._tree, folder, recurse=False) if folder.kustomization is None else None
                 if contents is not None:
-                    self._take(folder, contents, FolderChanges())
+                    self._take(folder, contents, ToolChanges())
                 else:
                     self.draft.files.add(os.path.realpath(root.path))
         self._follow(root)
 
-    def _take(self, folder: Folder, contents: Contents, changes: FolderChanges) -> None:
+    def _take(self, folder: Folder, contents: Contents, changes: ToolChanges) -> None:
         contents.drop(self._sources.ignored)
         self.draft.add_contents(folder, contents, changes)
         for declaration in self._changed(contents.declarations, folder.path, changes):
@@ -220,7 +225,7 @@ class _ClusterWalk:
             else:
                 add_made(self._tree, self._sources, [declaration], self._find, self.draft)
 
-    def _changed(self, found: Iterable[Declaration], folder: str, changes: FolderChanges) -> list[Declaration]:
+    def _changed(self, found: Iterable[Declaration], folder: str, changes: ToolChanges) -> list[Declaration]:
         """Return the declarations of a folder as Flux changes them."""
         declarations = list(found)
         for patch in patches_of(self._tree, folder, dict(changes.overlay)):
@@ -232,7 +237,7 @@ class _ClusterWalk:
 
     def _follow(self, kustomization: Declaration) -> None:
         key = (*kustomization.key, kustomization.namespace, kustomization.name)
-        if key in self._followed or len(self._followed) > _MOST_FOLLOWED:
+        if key in self._followed or len(self._followed) > _MAX_KUSTOMIZATIONS:
             return
         self._followed.add(key)
         for why in doubts_about(kustomization):
@@ -245,7 +250,7 @@ class _ClusterWalk:
         reference, path = mapping(kustomization.spec.get("sourceRef")), text_of(kustomization.spec.get("path"))
         if (doubt := self._sources.doubt_of_flux(kustomization, reference, path or ".", self._find)) is not None:
             self.draft.leave_out(kustomization.title, kustomization.where, doubt)
-        changes = FolderChanges(
+        changes = ToolChanges(
             text_of(kustomization.spec.get("targetNamespace")) or None,
             overlay_of(kustomization.spec),
             variables_of(kustomization, self._find),

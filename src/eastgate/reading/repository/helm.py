@@ -20,26 +20,26 @@ from eastgate.reading.manifests.node import Plain
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.manifests.yaml.parser import chunks
 from eastgate.reading.manifests.yaml.plain import read_plain_yaml
-from eastgate.reading.repository.asking import asked_apis, asking_templates
-from eastgate.reading.repository.closure import BuildFiles, TooMuchError
+from eastgate.reading.repository.asking import asked_apis, cluster_templates
+from eastgate.reading.repository.closure import BuildFiles, BuildTooLargeError
 from eastgate.reading.repository.declarations import mapping, parsed, text_of
 from eastgate.reading.repository.dependencies import Dependencies, mapping_of
 from eastgate.reading.repository.model import ChartRender, RepositoryOptions
 from eastgate.reading.repository.origins import BuiltDocument, BuiltText
-from eastgate.reading.repository.running import Built, Workshop, in_copy
+from eastgate.reading.repository.running import BuildContext, Built, in_copy
 from eastgate.reading.repository.written import WrittenFile
 
-# : Duplicate keys in a template. Helm takes the last one, but kubectl refuses the manifest.
+# Duplicate keys in a template. Helm takes the last one, but kubectl refuses the manifest.
 
 
-_MOST = 100_000  # most lines of a document that is examined
+_MAX_LINES = 100_000  # most lines of a document that is examined
 
 
 def last_key_wins(text: str) -> str:
     """Return a document in which duplicate keys are comments, except the last of each. The line numbers do
     not change.
     """
-    if read_plain_yaml(text, 0) is not None or text.count("\n") > _MOST:
+    if read_plain_yaml(text, 0) is not None or text.count("\n") > _MAX_LINES:
         return text
     import yaml  # imported here because few templates have duplicate keys
 
@@ -80,7 +80,7 @@ CHART = "Chart.yaml"
 NO_HELM = "there is no helm program; give one with --helm PATH"
 
 _SOURCE = regex(r"(?m)^# Source: (.+)$")
-_MOST_ASKED = 50
+_MAX_APIS = 50
 _HOOK = "helm.sh/hook"
 _LASTING = {"pre-install", "post-install", "pre-upgrade", "post-upgrade", "crd-install"}
 """Events of hooks whose objects stay until a later release replaces them."""
@@ -102,13 +102,13 @@ _FOLDERS = {
 }
 
 
-def build_chart(part: ChartRender, workshop: Workshop, options: RepositoryOptions) -> Built:
+def build_chart(part: ChartRender, context: BuildContext, options: RepositoryOptions) -> Built:
     """Build a part of an environment."""
     built = Built()
-    release = Release(part, workshop, built, options)
+    release = Release(part, context, built, options)
     try:
         text = release.text()
-    except TooMuchError:
+    except BuildTooLargeError:
         release.leave_out("it has more files than any chart needs")
         text = None
     if text is not None:
@@ -116,9 +116,9 @@ def build_chart(part: ChartRender, workshop: Workshop, options: RepositoryOption
     return built
 
 
-def files_of_chart(part: ChartRender, workshop: Workshop, options: RepositoryOptions) -> list[str]:
+def files_of_chart(part: ChartRender, context: BuildContext, options: RepositoryOptions) -> list[str]:
     """Return the input files of a chart."""
-    return Release(part, workshop, Built(), options).files()
+    return Release(part, context, Built(), options).files()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +132,14 @@ class _Rendered:
 class Release:
     """A chart with its values."""
 
-    def __init__(self, part: ChartRender, workshop: Workshop, built: Built, options: RepositoryOptions) -> None:
+    def __init__(self, part: ChartRender, context: BuildContext, built: Built, options: RepositoryOptions) -> None:
         self._part = part
-        self._workshop = workshop
+        self._context = context
         self._built = built
         self._options = options
         self._root = os.path.realpath(part.folder)
-        self._closure = BuildFiles(workshop.paths, workshop.files)
-        self._dependencies = Dependencies(self._closure, built, workshop.charts)
+        self._closure = BuildFiles(context.paths, context.files)
+        self._dependencies = Dependencies(self._closure, built, context.charts)
         self._where = os.path.join(part.folder, CHART)
 
     def leave_out(self, why: str) -> None:
@@ -148,7 +148,7 @@ class Release:
 
     def files(self) -> list[str]:
         """Return the input files."""
-        with contextlib.suppress(TooMuchError):
+        with contextlib.suppress(BuildTooLargeError):
             self._collect()
         return [file.name for file in self._closure.all_files().values()]
 
@@ -176,14 +176,14 @@ class Release:
             return None
         if self._dependencies.is_library:
             return None
-        if self._workshop.helm is None:
+        if self._context.helm is None:
             self.leave_out(NO_HELM)
             return list(self._definitions())
-        output = self._run(self._workshop.helm)
+        output = self._run(self._context.helm)
         if output.problem is not None:
             self.leave_out(f"`helm template {printable(self._part.folder)}` {output.problem}")
             return None
-        for template in asking_templates(self._templates):
+        for template in cluster_templates(self._templates):
             name = self._name_of(template.path)
             why = f"`{template.asks}` depends on what is in the cluster"
             self._built.leave_out(f"policies of `{printable(name)}`", name, why)
@@ -237,7 +237,7 @@ class Release:
 
     def _file(self, path: str, *, is_given: bool) -> WrittenFile | None:
         """Return a file with values. A file that a user names may be anywhere."""
-        files = self._workshop.files
+        files = self._context.files
         file = files.get(os.path.realpath(path), path) if is_given else self._closure.add_file(path, path)
         if file is None:
             chart = printable(self._part.folder)
@@ -252,8 +252,8 @@ class Release:
         words = [self._part.release, in_copy(self._root, closure), f"--namespace={namespace}", *_FLAGS]
         for path in values:
             words += ["--values", in_copy(path, closure)]
-        words += [f"--api-versions={version}" for version in asked_apis(self._templates)[:_MOST_ASKED]]
-        return self._workshop.output(closure, [helm, "template"], words, _FOLDERS)
+        words += [f"--api-versions={version}" for version in asked_apis(self._templates)[:_MAX_APIS]]
+        return self._context.output(closure, [helm, "template"], words, _FOLDERS)
 
     @property
     def _templates(self) -> dict[str, bytes]:

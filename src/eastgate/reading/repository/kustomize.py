@@ -21,19 +21,19 @@ from eastgate.reading.manifests.node import Node, Plain
 from eastgate.reading.manifests.objects import Matters
 from eastgate.reading.manifests.rendering import ProgramOutput
 from eastgate.reading.repository.charts import InflatedChart, inflate
-from eastgate.reading.repository.closure import BuildFiles, TooMuchError
-from eastgate.reading.repository.deciding import RESOURCES, TakenFile, count_unused, short_definitions
+from eastgate.reading.repository.closure import BuildFiles, BuildTooLargeError
+from eastgate.reading.repository.deciding import RESOURCES, IncludedFile, count_unused, short_definitions
 from eastgate.reading.repository.declarations import texts
 from eastgate.reading.repository.generators import without_missing_sources
 from eastgate.reading.repository.kustomized import Origins, built_text
 from eastgate.reading.repository.model import KustomizeBuild
-from eastgate.reading.repository.rewriting import merged, patch_files, remote_files, tolerant
-from eastgate.reading.repository.running import Built, Workshop, in_copy
+from eastgate.reading.repository.rewriting import allow_missing_targets, merged, patch_files, remote_files
+from eastgate.reading.repository.running import BuildContext, Built, in_copy
 from eastgate.reading.repository.written import DEFINITION, EXTENSIONS, WrittenFile
 
-_MOST_FOLDERS = 1000
-_WITH_FILES = ("generators", "transformers", "validators")  # fields of plugins that also name files
-_FETCHED = "it would have to be fetched"
+_MAX_FOLDERS = 1000
+_PLUGIN_FIELDS = ("generators", "transformers", "validators")  # fields of plugins that also name files
+_NOT_FETCHED = "it would have to be fetched"
 ANY_FOLDER = "--load-restrictor=LoadRestrictionsNone"
 _ORIGINS: list[Plain] = ["originAnnotations"]
 
@@ -69,18 +69,18 @@ class KustomizationBuild:
     If `takes` accepts none of its objects, it is not run. CRDs are built whole only if `takes` accepts them.
     """
 
-    def __init__(self, part: KustomizeBuild, workshop: Workshop, takes: Matters | None = None) -> None:
+    def __init__(self, part: KustomizeBuild, context: BuildContext, takes: Matters | None = None) -> None:
         self.part = part
         self.built = Built()
         self.patches: tuple[WrittenFile, ...] = ()
         self.root = os.path.realpath(part.folder)
-        self.closure = BuildFiles(workshop.paths, workshop.files)
+        self.closure = BuildFiles(context.paths, context.files)
         self.inflated: dict[str, InflatedChart] = {}
         self.charts: list[str] = []
-        self.taken: list[TakenFile] = []
+        self.taken: list[IncludedFile] = []
         self.where = part.folder
         self.is_strict = False  # whether it may name files outside of the copy
-        self._workshop = workshop
+        self._context = context
         self._takes = takes
         self.folders: dict[str, BuildFolder] = {}
         self._absent: list[str] = []
@@ -101,13 +101,13 @@ class KustomizationBuild:
     def prepare(self) -> bool:
         """Collect the input. Return whether a program must run; if not, the build can be finished."""
         name = f"kustomization `{printable(self.part.folder)}`"
-        if self._workshop.kustomize is None:
+        if self._context.kustomize is None:
             self.built.leave_out(name, self.part.folder, "neither kustomize nor kubectl is on the PATH")
             return False
         try:
             if not self.collect():
                 return False
-        except TooMuchError:
+        except BuildTooLargeError:
             self.built.leave_out(name, self.part.folder, "it takes in more files than any build needs")
             return False
         if self._takes is not None and self.is_understood and not self.inflated:
@@ -119,21 +119,21 @@ class KustomizationBuild:
         self.is_strict |= any(os.path.commonpath([root, path]) != root for path in self._absent)
         self.arguments = [*([] if self.is_strict else [ANY_FOLDER]), "--", in_copy(self.root, self.closure)]
         for closure in self._to_build():
-            self.tries.append((closure, self._workshop.key(closure, self.command, self.arguments)))
+            self.tries.append((closure, self._context.key(closure, self.command, self.arguments)))
         return not self._take_cached()
 
     def run(self) -> None:
         """Run the program. The copy has no schemas of CRDs, unless the program fails without them."""
         while not self._take_cached():
             closure, key = self.tries[0]
-            output = self._workshop.run(closure, self.command, self.arguments)
-            self._workshop.keep(key, output)
+            output = self._context.run(closure, self.command, self.arguments)
+            self._context.keep(key, output)
             self._take(output)
 
     def _take_cached(self) -> bool:
         """Take the result from the cache. Return whether it is final."""
         while self.tries:
-            output = self._workshop.cached(self.tries[0][1])
+            output = self._context.cached(self.tries[0][1])
             if output is None:
                 return False
             self._take(output)
@@ -162,7 +162,7 @@ class KustomizationBuild:
     @property
     def command(self) -> tuple[str, ...]:
         """Return the command that builds it."""
-        return self._workshop.kustomize or ()
+        return self._context.kustomize or ()
 
     def _to_build(self) -> Iterator[BuildFiles]:
         """Yield the files to build, in the order of tries."""
@@ -200,8 +200,8 @@ class KustomizationBuild:
             if real is None or real in self.closure.folders:
                 continue
             self.closure.folders.add(real)
-            if len(self.closure.folders) > _MOST_FOLDERS:
-                raise TooMuchError
+            if len(self.closure.folders) > _MAX_FOLDERS:
+                raise BuildTooLargeError
             folder = self._read(shown, real)
             if folder is not None:
                 self.folders[real] = folder
@@ -239,7 +239,7 @@ class KustomizationBuild:
             self.built.leave_out(what, folder.where(*source.path), "there is no such file")
             folder.lacks = True
         words = set(words_of(folder.value))
-        for name in _WITH_FILES:
+        for name in _PLUGIN_FIELDS:
             for entry in texts(folder.value.get(name)):
                 file = self.closure.files.get(os.path.realpath(os.path.join(folder.path, entry)))
                 for value in file.values if file is not None else ():
@@ -277,7 +277,7 @@ class KustomizationBuild:
                 why = self._why_not(entry, path)
                 if why is not None:
                     what = f"`{printable(entry)}` of {name}"
-                    can_decide = why != _FETCHED or name not in RESOURCES or not is_of_definitions(entry)
+                    can_decide = why != _NOT_FETCHED or name not in RESOURCES or not is_of_definitions(entry)
                     self.built.leave_out(what, folder.where(name, index), why, can_decide=can_decide)
                     folder.lacks = True
                     continue
@@ -288,14 +288,14 @@ class KustomizationBuild:
                     waiting.append((shown, path))
                     folder.inner.append(self.closure.paths.real(path))
                 elif os.path.isfile(path) and (file := self.closure.add_file(path, shown)) is not None:
-                    self.taken.append(TakenFile(file, name, folder.path))
+                    self.taken.append(IncludedFile(file, name, folder.path))
             folder.value[name] = kept
         return waiting
 
     def _why_not(self, entry: str, path: str) -> str | None:
         """Return the reason why a part cannot be built; None if the program can try."""
         if not os.path.exists(path):
-            return _FETCHED if REMOTE.search(entry) else "there is no such file or folder"
+            return _NOT_FETCHED if REMOTE.search(entry) else "there is no such file or folder"
         if os.path.isabs(entry):
             return "it is an absolute path"
         if not self.closure.holds(path):
@@ -316,7 +316,7 @@ class KustomizationBuild:
             where = folder.where("helmCharts", index)
             home = globals_.get("chartHome") if isinstance(globals_, dict) else None
             self.charts.append(os.path.join(folder.shown, home if isinstance(home, str) else "charts"))
-            chart = inflate(entry, home, (folder.path, folder.shown), place, where, self._workshop, self.built)
+            chart = inflate(entry, home, (folder.path, folder.shown), place, where, self._context, self.built)
             if chart is None:
                 folder.lacks = True
                 continue
@@ -339,7 +339,7 @@ class KustomizationBuild:
             if os.path.isdir(path):
                 waiting.append((path, path))
             elif (file := self.closure.add_file(path, path)) is not None:
-                self.taken.append(TakenFile(file, "resources", self.root))
+                self.taken.append(IncludedFile(file, "resources", self.root))
             else:
                 self.built.leave_out(
                     f"`{printable(path)}`", path, "it cannot be read, or leads out of the given folder"
@@ -384,7 +384,7 @@ class KustomizationBuild:
             lacking |= more
         for path in lacking:
             folder = self.folders[path]
-            folder.value = tolerant(folder.value, partial(self._file_of, path))
+            folder.value = allow_missing_targets(folder.value, partial(self._file_of, path))
             folder.value.setdefault("buildMetadata", _ORIGINS)  # an empty list would be an error
         top.value["buildMetadata"] = _ORIGINS
         for folder in self.folders.values():

@@ -17,7 +17,12 @@ from eastgate.basics.records import dataclass
 _LOCAL = "config.kubernetes.io/local-config"
 _OF_FLUX = "kustomize.toolkit.fluxcd.io/"
 _OF_ARGO = "argocd.argoproj.io/"
-_NEVER = {"PostDelete", "PreDelete", "Skip", "SyncFail"}  # hooks of Argo CD that a successful sync does not apply
+_SKIPPED_HOOKS = {
+    "PostDelete",
+    "PreDelete",
+    "Skip",
+    "SyncFail",
+}  # hooks of Argo CD that a successful sync does not apply
 
 if TYPE_CHECKING:
     from eastgate.reading.manifests.document import Document
@@ -170,7 +175,7 @@ class Environment:
         if not isinstance(hook, str):
             return True
         is_deleted = "HookSucceeded" in str(annotations.get(f"{_OF_ARGO}hook-delete-policy"))
-        return not is_deleted and not {event.strip() for event in hook.split(",")} <= _NEVER
+        return not is_deleted and not {event.strip() for event in hook.split(",")} <= _SKIPPED_HOOKS
 
     def __fspath__(self) -> str:
         return self.root

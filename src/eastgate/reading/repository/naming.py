@@ -16,7 +16,7 @@ _GENERIC: Final = regex(
 _ROOT = "root"
 
 
-def is_telling(path: str) -> bool:
+def is_descriptive(path: str) -> bool:
     """Return whether the last folder of a path describes its purpose."""
     last = os.path.basename(os.path.normpath(path))
     return last not in ("", os.curdir, os.pardir) and _GENERIC.fullmatch(last) is None

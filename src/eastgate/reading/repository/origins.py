@@ -137,7 +137,7 @@ class BuiltText(SourceText):
             number = whole.line + built.line - line
             if end_line - line == whole.end_line - whole.line and built.line == built.end_line:
                 shifted = _shifted(self, built, whole.source, number)
-                if shifted is not None and whole.end_line - whole.line < _MOST_LINES:
+                if shifted is not None and whole.end_line - whole.line < _MAX_LINES:
                     return shifted
         return None
 
@@ -176,7 +176,7 @@ class BuiltText(SourceText):
         return self._split[number - 1].rstrip("\r\n") if 0 < number <= len(self._split) else ""
 
 
-_MOST_LINES = 1000
+_MAX_LINES = 1000
 
 
 class _View(SourceText):

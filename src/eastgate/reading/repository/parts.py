@@ -17,7 +17,7 @@ from eastgate.reading.repository.variables import NO_VARIABLES, FluxVariables
 
 
 @dataclass(frozen=True, slots=True)
-class FolderChanges:
+class ToolChanges:
     """The changes of a tool to all objects that it takes from one folder."""
 
     namespace: str | None = None
@@ -44,7 +44,7 @@ class FolderChanges:
         )
 
 
-UNCHANGED: Final = FolderChanges()
+UNCHANGED: Final = ToolChanges()
 
 
 @dataclass(slots=True, eq=False)
@@ -76,7 +76,7 @@ class Draft:
             self._seen.add(repr(part))
             self.parts.append(part)
 
-    def add_contents(self, folder: Folder, contents: Contents, changes: FolderChanges = UNCHANGED) -> None:
+    def add_contents(self, folder: Folder, contents: Contents, changes: ToolChanges = UNCHANGED) -> None:
         """Add the content that a tool takes from a folder, with the changes of the tool."""
         self.files |= contents.files
         self.excluded |= contents.excluded

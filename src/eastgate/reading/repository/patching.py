@@ -12,7 +12,7 @@ from eastgate.reading.repository.declarations import Declaration, mapping, text_
 
 _SELECTOR = regex(r"\s*([\w./-]+)\s*(==|=|!=)\s*([\w./-]*)\s*")
 _EXISTS = regex(r"\s*(!?)\s*([\w./-]+)\s*")
-_MOST_TARGET = 200  # characters of a pattern for names
+_MAX_PATTERN_CHARS = 200  # characters of a pattern for names
 
 
 class _NoSuchPlaceError(Exception):
@@ -33,7 +33,7 @@ class Patch:
             return self.value is None
         return self.target is None or any(mapping(each).get("op") not in (*_OPERATIONS, "test") for each in self.value)
 
-    def aims_at(self, declaration: Declaration) -> bool:
+    def applies_to(self, declaration: Declaration) -> bool:
         """Return whether the patch applies to an object."""
         if self.target is None:
             own = mapping(self.value)
@@ -60,7 +60,7 @@ class Patch:
 def _fits(pattern: Plain, value: str) -> bool:
     if not isinstance(pattern, str) or not pattern:
         return True
-    if pattern.isalnum() or len(pattern) > _MOST_TARGET:
+    if pattern.isalnum() or len(pattern) > _MAX_PATTERN_CHARS:
         return pattern == value
     compiled = compile_re2(pattern)  # Kustomize uses Go's regular expressions
     return not isinstance(compiled, str) and compiled.fullmatch(value) is not None
@@ -82,7 +82,7 @@ def apply(patch: Patch, declarations: Iterable[Declaration]) -> list[Declaration
     """Return declarations with the patch applied to those that it selects."""
     result = []
     for declaration in declarations:
-        if not patch.is_lost and patch.aims_at(declaration):
+        if not patch.is_lost and patch.applies_to(declaration):
             changed = patched(declaration.data, patch.value)
             if changed.get("$patch") == "delete":
                 continue

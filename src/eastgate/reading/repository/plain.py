@@ -22,8 +22,8 @@ from eastgate.reading.repository.flux import makes_objects
 from eastgate.reading.repository.tree import Folder, Tree
 
 _TOP = regex(r"(?m)^(apiVersion|kind):[ ]*[\"']?([^\s\"'#]+)")
-_MOST_BYTES = 1 << 24
-_MOST_PLACES: Final = 12
+_MAX_BYTES = 1 << 24
+_MAX_PLACES: Final = 12
 """Folders that define the same differently, beyond which they are tests or examples, and have nothing in common.
 
 The other folders below the one that all of these are in are tests or examples, too.
@@ -98,7 +98,7 @@ def plain_folders(tree: Tree, used_files: Collection[str], alike: Alike = same_t
         return deploying
     rivals = _rivals(deploying, alike)
     others = [group for group in groups if group not in rivals]
-    if len(rivals) > _MOST_PLACES:
+    if len(rivals) > _MAX_PLACES:
         place = _common(rivals)
         apart = [group for group in others if place != os.curdir and f"{group.folder}/".startswith(f"{place}/")]
         rest = [group for group in others if group not in apart]
@@ -170,7 +170,7 @@ def _objects(path: str) -> Iterator[tuple[_Object, _ObjectText]]:
     """Yield the objects that the documents of a file define, if their text shows it."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(_MOST_BYTES)
+            text = file.read(_MAX_BYTES)
     except OSError:
         return
     if path.lower().endswith(".json"):

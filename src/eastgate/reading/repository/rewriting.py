@@ -29,7 +29,7 @@ def patch_files(kustomization: Mapping[str, Plain]) -> Iterator[str]:
                 yield path
 
 
-def tolerant(kustomization: dict[str, Plain], file: Text) -> dict[str, Plain]:
+def allow_missing_targets(kustomization: dict[str, Plain], file: Text) -> dict[str, Plain]:
     """Return a kustomization whose patches may match nothing.
 
     A patch without a `target` fails if its object does not exist. A patch with an equal `target` does not.

@@ -36,7 +36,7 @@ class Built:
         self.left_out.append(LeftOut(what, where, why, can_decide, reason))
 
 
-class Workshop:
+class BuildContext:
     """The shared parts of the builds of one run: programs, unless none may run, the cache, the input files.
 
     `charts` are the folders of the charts of the repository.

@@ -11,12 +11,12 @@ from eastgate.reading.repository.applicationsets import matches_any
 from eastgate.reading.repository.contents import contents_of
 from eastgate.reading.repository.declarations import ManifestFile, entries, mapping, text_of, texts
 from eastgate.reading.repository.model import CHARTS_NOT_FETCHED, ChartRender
-from eastgate.reading.repository.parts import Draft, FolderChanges
+from eastgate.reading.repository.parts import Draft, ToolChanges
 from eastgate.reading.repository.releases import with_parameter
 from eastgate.reading.repository.tree import Folder, Tree
 
 _API = "skaffold/"
-_MOST_REQUIRED = 200
+_MAX_REQUIRED = 200
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +69,7 @@ def _required(folder: Folder, documents: list[dict[str, Plain]]) -> Iterator[str
 
 def _closure(first: str, required: Mapping[str, set[str]]) -> list[str]:
     waiting, seen = [first], dict[str, None]()
-    while waiting and len(seen) < _MOST_REQUIRED:
+    while waiting and len(seen) < _MAX_REQUIRED:
         current = waiting.pop()
         if current not in seen:
             seen[current] = None
@@ -102,7 +102,7 @@ def _add(tree: Tree, folder: Folder, document: Mapping[str, Plain], draft: Draft
     for path in folders:
         found = tree.folder(os.path.join(folder.path, path))
         if found is not None:
-            draft.add_contents(found, contents_of(tree, found), FolderChanges())
+            draft.add_contents(found, contents_of(tree, found), ToolChanges())
         else:
             draft.leave_out(f"the kustomization `{path}`", folder.path, "it is not in this repository")
     for section in (manifests, deploy):

@@ -22,9 +22,9 @@ from eastgate.reading.repository.releases import Find
 from eastgate.reading.repository.tree import Folder, Tree
 
 _URL = regex(r'(?m)^\s*url\s*=\s*"?([^"\s]+)')
-_MOST_CONFIG = 1 << 16
+_MAX_CONFIG_BYTES = 1 << 16
 _IGNORE_FILE = ".sourceignore"
-_OWN = "flux-system"  # the source that `flux bootstrap` makes for its own repository
+_OWN_SOURCE = "flux-system"  # the source that `flux bootstrap` makes for its own repository
 
 
 class RepositorySource:
@@ -39,7 +39,7 @@ class RepositorySource:
         urls = [os.path.realpath(self._tree.base), os.path.realpath(self._tree.path)]
         try:
             with open(os.path.join(self._tree.base, ".git", "config"), encoding="utf-8", errors="replace") as file:
-                urls += _URL.findall(file.read(_MOST_CONFIG))
+                urls += _URL.findall(file.read(_MAX_CONFIG_BYTES))
         except OSError:
             pass  # a checkout without remotes, or a worktree
         return frozenset(map(_name, urls))
@@ -70,7 +70,7 @@ class RepositorySource:
     ) -> str | None:
         """Return the reason why a Git source of Flux may be another repository, or None."""
         name = text_of(reference.get("name"))
-        if text_of(reference.get("kind")) != "GitRepository" or name == _OWN:
+        if text_of(reference.get("kind")) != "GitRepository" or name == _OWN_SOURCE:
             return None
         url = _url(find, text_of(reference.get("namespace")) or declaration.namespace, name)
         return self._doubt(url, path, self._of_flux)
@@ -127,7 +127,7 @@ class RepositorySource:
             paths += [path] if not _is_root(path) else []
         else:
             url = _url(find, namespace, name, kind)
-            if name != _OWN and self.is_elsewhere(url, path):
+            if name != _OWN_SOURCE and self.is_elsewhere(url, path):
                 return path, f"it is in another repository, the {kind} `{name}`"
         places = [place for each in paths if (place := inside(self._tree, each, near=near)) is not None]
         folders = (self._tree.folder(place) for place in places)

@@ -36,9 +36,9 @@ from eastgate.reading.repository.declarations import (
 CHART: Final = "Chart.yaml"
 SKAFFOLD: Final = ("skaffold.yaml", "skaffold.yml")
 _TEMPLATES = ("templates", "charts", "crds")  # folders of a chart without plain manifests
-_MOST_BYTES = 16 * 1024 * 1024  # most bytes of a file whose heads are read
-_MOST_DEPTH = 64
-_MOST_FILES = 200_000
+_MAX_BYTES = 16 * 1024 * 1024  # most bytes of a file whose heads are read
+_MAX_DEPTH = 64
+_MAX_FILES = 200_000
 
 _MAYBE = regex(rb"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")  # as `may_be_manifest` of heads
 _API_VERSION: Final = b"apiVersion"
@@ -109,7 +109,7 @@ class Tree:
         self.path = root
         self._bounds = bounds
         self._repository = repository_of(root)
-        self._store = _Walked()
+        self._store = _WalkedFolders()
         above = os.path.relpath(self._repository, _real(root))
         self.base = os.path.normpath(os.path.join(root, above))
         """The root of the repository, relative to the working directory."""
@@ -173,7 +173,7 @@ class Tree:
 
 
 @dataclass(slots=True, eq=False)
-class _Walked:
+class _WalkedFolders:
     """The walked folders, by real path."""
 
     folders: dict[str, Folder] = field(default_factory=dict)
@@ -185,7 +185,7 @@ class _Walked:
 class _FolderWalk:
     """A walk from one folder. Links to folders come last, so that real folders are found in their own place."""
 
-    def __init__(self, store: _Walked, bounds: Bounds, reporter: Reporter) -> None:
+    def __init__(self, store: _WalkedFolders, bounds: Bounds, reporter: Reporter) -> None:
         self._store = store
         self._bounds = bounds
         self._reporter = reporter
@@ -203,7 +203,7 @@ class _FolderWalk:
         folder = Folder(path, real, parent)
         if real in self._store.folders:  # another name of the folder, or a circle of links
             return folder
-        if depth > _MOST_DEPTH:
+        if depth > _MAX_DEPTH:
             report_unreadable(self._reporter, path, OSError(errno.ELOOP, "too many folders inside each other"))
             return folder
         self._store.folders[real] = self._store.names[path] = folder
@@ -261,7 +261,7 @@ class _FolderWalk:
         name = os.path.basename(path)
         if folder.is_templates or name == CHART or name in SKAFFOLD:
             return
-        if (name in FILES and folder.kustomization is not None) or len(self._store.files) >= _MOST_FILES:
+        if (name in FILES and folder.kustomization is not None) or len(self._store.files) >= _MAX_FILES:
             return
         file = self._store.files[real] = self._store.names[path] = self._store.files.get(real) or _file(path, real)
         folder.files.append(file)
@@ -374,9 +374,9 @@ def _content(path: str) -> bytes | None:
     try:
         with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK), "rb") as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
                 return None
-            return file.read(_MOST_BYTES)
+            return file.read(_MAX_BYTES)
     except (OSError, ValueError):
         return None
 

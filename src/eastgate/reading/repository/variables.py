@@ -19,8 +19,8 @@ _STEP: Final = regex(r"\$(?:\$|\{)")
 _NAME: Final = regex(r"\w+")
 _OPERATOR: Final = regex(r":[=?+-]|=|\^\^?|,,?|//|/#|/%|/|##?|%%?|:")
 _NUMBER: Final = regex(r"[+-]?[0-9]{1,9}")
-_MOST_DEPTH = 20  # expressions inside each other's defaults
-_MOST_GROWTH = 1 << 20  # bytes that substitution may add to one text
+_MAX_DEPTH = 20  # expressions inside each other's defaults
+_MAX_GROWTH_BYTES = 1 << 20  # bytes that substitution may add to one text
 
 _DEFAULTS: Final = (":=", ":-", ":?", ":+", "=")  # Flux treats all of them as defaults
 
@@ -100,7 +100,7 @@ class _Substitution:
         """Return the result."""
         done: list[str] = []
         growth, written = 0, 0
-        while (match := _STEP.search(self._text, self._at)) is not None and growth < _MOST_GROWTH:
+        while (match := _STEP.search(self._text, self._at)) is not None and growth < _MAX_GROWTH_BYTES:
             done.append(self._text[written : match.start()])
             self._at = match.end()
             if match.group() == "$$":
@@ -109,7 +109,7 @@ class _Substitution:
                 done.append(self._expression(match.start()))
                 growth += len(done[-1])
             written = self._at
-        if growth >= _MOST_GROWTH:
+        if growth >= _MAX_GROWTH_BYTES:
             self._open.setdefault("...")
         return "".join(done) + self._text[written:], tuple(self._open)
 
@@ -128,7 +128,7 @@ class _Substitution:
 
     def _evaluate(self, depth: int) -> tuple[str | None, list[str]]:
         """Read an expression after its `${`. Return its value, or None and the open names."""
-        if depth > _MOST_DEPTH:
+        if depth > _MAX_DEPTH:
             raise _BadExpressionError
         if self._peek() == "#":
             self._at += 1
@@ -265,7 +265,7 @@ def _trimmed(*, shortest: bool, at_end: bool) -> Callable[[str, list[str]], str]
         text, glob = (value[::-1], arguments[0][::-1]) if at_end else (value, arguments[0])
         pattern = "".join(_GLOBS.get(letter) or re.escape(letter) for letter in glob)
         lengths = range(1, len(text) + 1) if shortest else range(len(text), 0, -1)
-        if len(text) > _MOST_TRIMMED or len(glob) > _MOST_TRIMMED:
+        if len(text) > _MAX_TRIMMED_CHARS or len(glob) > _MAX_TRIMMED_CHARS:
             return value
         fits = re2.compile(f"(?s){pattern}").fullmatch
         length = next((length for length in lengths if fits(text[:length])), 0)
@@ -275,7 +275,7 @@ def _trimmed(*, shortest: bool, at_end: bool) -> Callable[[str, list[str]], str]
 
 
 _GLOBS: Final = {"*": ".*", "?": "."}
-_MOST_TRIMMED = 1000
+_MAX_TRIMMED_CHARS = 1000
 _FUNCTIONS: Final[Mapping[str, Callable[[str, list[str]], str]]] = {
     "^": lambda value, _: value[:1].upper() + value[1:],
     "^^": lambda value, _: value.upper(),

@@ -25,7 +25,7 @@ from eastgate.reports.invariants.shapes import CLUSTER_KIND
 from eastgate.reports.invariants.shapes import SERVED as STATED
 from eastgate.settings import MeshMode
 
-# : Every kind that Eastgate reads, with its shapes, and the definitions of the kinds that only Eastgate defines.
+# Every kind that Eastgate reads, with its shapes, and the definitions of the kinds that only Eastgate defines.
 
 
 _HOLDS = Column("Holds", '.status.conditions[?(@.type=="Holds")].status')
@@ -111,7 +111,7 @@ def readable() -> Iterator[Readable]:
         yield Readable(kind.group, kind.version, kind.kind, kind.shapes())
 
 
-# : ValidatingAdmissionPolicies: rules that a CustomResourceDefinition cannot express. These are the draft's “VAP
+# ValidatingAdmissionPolicies: rules that a CustomResourceDefinition cannot express. These are the draft's “VAP
 # Validation” list, which depends on the mesh; metadata, which a schema cannot reach; and fields beside the spec, which
 # a schema with a status cannot refuse.
 

@@ -201,7 +201,7 @@ def _describe(shape: Shape[Any]) -> str | None:
     return f"{shape.what[0].upper()}{shape.what[1:]}."
 
 
-# : The status of a policy: conditions for each target and controller (GEP-713), or one list of conditions.
+# The status of a policy: conditions for each target and controller (GEP-713), or one list of conditions.
 
 
 _LABELS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"

@@ -28,12 +28,12 @@ from eastgate.reports.describe.policies import findings_field
 from eastgate.reports.describe.policy import effective_policies_field
 from eastgate.reports.describe.tables import effective_field, inherited_field, points_field, span_data
 
-# : The callers of each way through a gateway: a table by host, route and backend. Policies at gateways compare the host
+# The callers of each way through a gateway: a table by host, route and backend. Policies at gateways compare the host
 # of the header and of the TLS handshake. A well-behaved client sends the same host in both, and the table covers only
 # such requests. It has one row for each host that a rule names, and one row for all others.
 
 
-_FRESH = "other--host"  # a label that no object has
+_UNUSED_LABEL = "other--host"  # a label that no object has
 _HOSTS = frozenset({HOST, SNI})
 
 
@@ -85,10 +85,10 @@ def _hosts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, Facts]]:
     for host in exact:
         yield host, Facts({HOST: host, SNI: host})
     for suffix in suffixes:
-        host = _FRESH + suffix
+        host = _UNUSED_LABEL + suffix
         others = " (others)" if any(other.endswith(suffix) for other in (*exact, *suffixes) if other != suffix) else ""
         yield f"*{suffix}{others}", Facts({HOST: host, SNI: host}, _HOSTS)
-    yield "any other host", Facts({HOST: _FRESH, SNI: _FRESH}, _HOSTS)
+    yield "any other host", Facts({HOST: _UNUSED_LABEL, SNI: _UNUSED_LABEL}, _HOSTS)
 
 
 def _without_dead_end(ways: list[Way]) -> list[Way]:
@@ -109,7 +109,7 @@ def _way_text(way: Way) -> str:
     return f"{route}{rule}" if way.leads_to is None else f"{route}{rule} -> {way.leads_to}"
 
 
-# : The enforcer of each destination of a gateway: its Envoy, the authorizer, or none because the route is closed.
+# The enforcer of each destination of a gateway: its Envoy, the authorizer, or none because the route is closed.
 
 
 _ENFORCERS = {

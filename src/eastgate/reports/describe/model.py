@@ -12,7 +12,7 @@ from eastgate.cluster.points import Point
 from eastgate.reports.columns import Line, lay_out
 
 _BOLD, _RESET = "\033[1m", "\033[0m"
-_MOST = 20
+_MAX_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,6 @@ class Description:
         return texts
 
 
-def shorten(lines: Sequence[str], most: int = _MOST) -> list[str]:
+def shorten(lines: Sequence[str], most: int = _MAX_LINES) -> list[str]:
     """Return the first lines, and the number of the others."""
     return list(lines) if len(lines) <= most else [*lines[:most], f"... and {len(lines) - most} more"]

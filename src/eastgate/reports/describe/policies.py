@@ -39,16 +39,16 @@ from eastgate.reports.effective.words import rule_text
 from eastgate.reports.lint import Finding, lint
 from eastgate.settings import Settings
 
-# : The findings of lint about one object
+# The findings of lint about one object
 
 
-_MOST_WORKLOADS = 2_000  # lint examines all workloads; with more, the user runs it separately
+_MAX_WORKLOADS = 2_000  # lint examines all workloads; with more, the user runs it separately
 
 
 def findings_field(cluster: Cluster, subjects: Collection[str]) -> DescribedField:
     """List the findings about any of the subjects: workloads by key, other objects as `Kind/namespace/name`."""
-    if len(cluster.authority.world.workloads) > _MOST_WORKLOADS:
-        lines = [f"not computed: there are more than {_MOST_WORKLOADS:,} workloads; run eastgate lint"]
+    if len(cluster.authority.world.workloads) > _MAX_WORKLOADS:
+        lines = [f"not computed: there are more than {_MAX_WORKLOADS:,} workloads; run eastgate lint"]
         return list_field("findings", "Findings", None, lines)
     about = [finding for finding in _all(cluster) if set(finding.subjects) & set(subjects)]
     lines = [f"{finding.code.id} {finding.severity}: {finding.message}" for finding in about]
@@ -124,7 +124,7 @@ def does_text(policy: Policy) -> str:
     return ", ".join(part for part in parts if part != NO_ACTION)
 
 
-# : Targets
+# Targets
 
 
 def targets_of(policy: Policy, document: Document | None) -> list[TargetInWords]:
@@ -232,7 +232,7 @@ def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[
             return []
 
 
-# : Rules
+# Rules
 
 
 def rules_in_words(policy: Policy, settings: Settings) -> list[RuleInWords]:

@@ -28,12 +28,12 @@ from eastgate.reports.describe.tables import span_data
 from eastgate.reports.effective import span_text
 from eastgate.reports.effective.policies import IN_FORCE, effective_policy_lines, shadowing_text
 
-# : The effective policies of rules of routes: the rules in force at each, where they are written, and the rules that
+# The effective policies of rules of routes: the rules in force at each, where they are written, and the rules that
 # are not in force. Only policies that are merged into one have them. For others, the effective table shows the callers.
 
 
 _NO_POLICY = "no policy: no rule checks requests here"
-_MOST = 40
+_MAX_ROWS = 40
 
 
 def effective_policies_field(cluster: Cluster, rules: Iterable[RuleNamed]) -> DescribedField:
@@ -67,8 +67,8 @@ def rules_in_force_field(cluster: Cluster, policy: Policy) -> DescribedField:
             ]
     if not rows:
         return DescribedField("inForce", "In force", [], ())
-    more = [f"... and {len(rows) - _MOST} more"] if len(rows) > _MOST else []
-    return list_field("inForce", "In force", data, [*columns(("WHERE", "STATUS", "RULES"), rows[:_MOST]), *more])
+    more = [f"... and {len(rows) - _MAX_ROWS} more"] if len(rows) > _MAX_ROWS else []
+    return list_field("inForce", "In force", data, [*columns(("WHERE", "STATUS", "RULES"), rows[:_MAX_ROWS]), *more])
 
 
 def _effective(cluster: Cluster, rule: RuleNamed) -> Iterator[EffectivePolicy]:
@@ -99,7 +99,7 @@ def _rule_to_json(rule: RuleNamed) -> dict[str, object]:
     }
 
 
-_MOST_RULES = 50
+_MAX_RULES = 50
 
 
 def describe_policy(cluster: Cluster, policy: Policy) -> Description:
@@ -148,8 +148,8 @@ def _rules(cluster: Cluster, policy: Policy) -> DescribedField:
         for rule in rules
     ]
     rows = [[[str(number)], [rule.does], [rule.asks], [span_text(rule.span)]] for number, rule in enumerate(rules)]
-    more = [f"... and {len(rows) - _MOST_RULES} more"] if len(rows) > _MOST_RULES else []
-    return list_field("rules", "Rules", data, [*columns(None, rows[:_MOST_RULES]), *more], none=_no_rules(policy))
+    more = [f"... and {len(rows) - _MAX_RULES} more"] if len(rows) > _MAX_RULES else []
+    return list_field("rules", "Rules", data, [*columns(None, rows[:_MAX_RULES]), *more], none=_no_rules(policy))
 
 
 def _no_rules(policy: Policy) -> str:

@@ -30,10 +30,10 @@ from eastgate.reports.describe.tables import effective_field, labels_text, polic
 from eastgate.reports.effective import span_text
 from eastgate.reports.kinds import UnknownKind, Word, policy_kinds, word_of
 
-# : `describe namespace`: its workloads, the open ones among them, and its policies.
+# `describe namespace`: its workloads, the open ones among them, and its policies.
 
 
-_MOST = 50
+_MAX_ROWS = 50
 
 
 def describe_namespace(cluster: Cluster, name: str) -> Description:
@@ -51,8 +51,8 @@ def describe_namespace(cluster: Cluster, name: str) -> Description:
         ]
         for workload in workloads
     ]
-    table = columns(["WORKLOAD", "SERVICEACCOUNT", "PORTS", "POLICIES", "MODE"], rows[:_MOST]) if rows else []
-    more = [f"... and {len(rows) - _MOST} more"] if len(rows) > _MOST else []
+    table = columns(["WORKLOAD", "SERVICEACCOUNT", "PORTS", "POLICIES", "MODE"], rows[:_MAX_ROWS]) if rows else []
+    more = [f"... and {len(rows) - _MAX_ROWS} more"] if len(rows) > _MAX_ROWS else []
     services = sorted(key for key, service in world.services.items() if service.namespace == name)
     return Description(
         (
@@ -105,7 +105,7 @@ def _namespace_policies(cluster: Cluster, name: str) -> DescribedField:
     return list_field("policies", "Policies", data, columns(None, rows))
 
 
-# : `describe service`: the pods behind it, their differences, and the callers of all of them.
+# `describe service`: the pods behind it, their differences, and the callers of all of them.
 
 
 def describe_service(cluster: Cluster, service: Service) -> Description:

@@ -80,7 +80,7 @@ def _ports(pair: Pair, entrances: Sequence[Entrance]) -> ChangedPorts:
     return ChangedPorts(tuple(numbers), others, every and (others or pair.kind is DestinationKind.GATEWAY))
 
 
-# : Merging
+# Merging
 
 
 def _merged(

@@ -35,7 +35,7 @@ from eastgate.reports.diff.model import (
 from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE
 from eastgate.reports.invented import Invention, has_no_workloads, invent
 
-# : Sets of callers as ids and as text. All accounts of a namespace are `sa:shop/*`, not a list.
+# Sets of callers as ids and as text. All accounts of a namespace are `sa:shop/*`, not a list.
 
 
 _OTHERS = {

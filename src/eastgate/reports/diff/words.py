@@ -22,10 +22,10 @@ from eastgate.reports.diff.model import (
     VerdictChange,
 )
 
-_MOST_NAMES = 4
+_MAX_NAMES = 4
 
 
-def _names(names: Sequence[str], most: int = _MOST_NAMES) -> str:
+def _names(names: Sequence[str], most: int = _MAX_NAMES) -> str:
     more = len(names) - most
     return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"
 
@@ -148,7 +148,7 @@ def invented_text(report: DiffReport) -> Iterator[str]:
         yield f"port {number} stands for the port that workloads call {printable(name)}"
 
 
-# : Output for terminals
+# Output for terminals
 
 
 def lines(report: DiffReport) -> Iterator[str]:
@@ -167,7 +167,7 @@ def lines(report: DiffReport) -> Iterator[str]:
     yield printable(summary(report))
 
 
-# : Output as findings, for SARIF and for the annotations of a workflow
+# Output as findings, for SARIF and for the annotations of a workflow
 
 
 def diff_codes() -> dict[str, Code]:
@@ -188,12 +188,12 @@ def _finding(change: VerdictChange, report: DiffReport) -> Finding:
     return Finding(code, message, change.new.span, None, change.requests.destinations, command)
 
 
-# : Output as Markdown, for a comment on a pull request
+# Output as Markdown, for a comment on a pull request
 
 
 MARK = "<!-- eastgate diff -->"
 """The first line. It marks the comment that the next run replaces."""
-_MOST = 50  # changes in a comment
+_MAX_CHANGES = 50  # changes in a comment
 
 
 def markdown(report: DiffReport) -> str:
@@ -210,22 +210,22 @@ def _lines(report: DiffReport) -> Iterator[str]:
         yield ""
         yield "| | requests | now | before |"
         yield "|---|---|---|---|"
-        for change in report.changes[:_MOST]:
+        for change in report.changes[:_MAX_CHANGES]:
             yield _row(change)
-        if len(report.changes) > _MOST:
+        if len(report.changes) > _MAX_CHANGES:
             yield ""
-            yield f"{len(report.changes) - _MOST} more are left out here."
+            yield f"{len(report.changes) - _MAX_CHANGES} more are left out here."
     if report.changes and not report.invented:
         yield ""
         yield "<details><summary>Examples</summary>"
         yield ""
-        for change in report.changes[:_MOST]:
+        for change in report.changes[:_MAX_CHANGES]:
             yield f"- now {'allowed' if change.is_wider else 'denied'}: {_code(example(change, report))}"
         yield ""
         yield "</details>"
     if report.unproven:
         yield ""
-        for unproven in report.unproven[:_MOST]:
+        for unproven in report.unproven[:_MAX_CHANGES]:
             yield f"- not proven: {_text(unproven_text(unproven))}"
     for line in (*workloads_text(report), *invented_text(report)):
         yield ""

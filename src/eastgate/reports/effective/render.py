@@ -22,12 +22,12 @@ from eastgate.reports.conditions import TWO_LINES, condition_text
 from eastgate.reports.effective.pods import PodRow, pod_rows
 from eastgate.reports.effective.words import callers_text, messages_text, ports_text
 
-_MOST_CALLERS = 6  # callers in one row
-_MOST_ROWS = 40
-_MOST_CONDITIONS = 12  # conditions in one row
-_WIDTH = 60  # characters of a verdict with its conditions
-_CALLERS = 44  # characters of the callers of a row, by pods
-_MESSAGES = 36  # characters of the messages of a row
+_MAX_CALLERS = 6  # callers in one row
+_MAX_ROWS = 40
+_MAX_CONDITIONS = 12  # conditions in one row
+_VERDICT_CHARS = 60  # characters of a verdict with its conditions
+_CALLERS_CHARS = 44  # characters of the callers of a row, by pods
+_MESSAGES_CHARS = 36  # characters of the messages of a row
 
 
 def table_text(
@@ -47,7 +47,7 @@ def table_text(
     if by_pod is not None:
         return _by_pod(by_pod, table, title, _Reasons(levels=False, isolation=isolation))
     reasons = _Reasons(levels=_has_levels(table), isolation=None if whole else isolation)
-    most = len(table.rows) if whole else _MOST_ROWS
+    most = len(table.rows) if whole else _MAX_ROWS
     headers = ["FROM", title, "MESSAGE", "VERDICT", "BY"]
     denied = [] if whole or not _has_network(table) else [row for row in table.rows if _is_default(row.cell)]
     denied = denied if 1 < len(denied) < len(table.rows) else []
@@ -86,23 +86,23 @@ def _anything_else(denied: Sequence[Row], reasons: _Reasons) -> list[Lines]:
 
 def _by_pod(rows: Sequence[PodRow], table: EffectiveTable, title: str, reasons: _Reasons) -> list[Line]:
     body: list[list[Lines]] = []
-    for row in rows[:_MOST_ROWS]:
+    for row in rows[:_MAX_ROWS]:
         verdict = "allow" if row.allowed else "deny"
         by = list(dict.fromkeys(map(reasons.text, row.branches)))
         body.append(
             [
                 [
                     line
-                    for text in _bounded(list(row.callers), whole=False, most=_MOST_CALLERS)
-                    for line in _wrapped(text, _CALLERS)
+                    for text in _bounded(list(row.callers), whole=False, most=_MAX_CALLERS)
+                    for line in _wrapped(text, _CALLERS_CHARS)
                 ],
                 [destination_text(row.destinations, table) if row.destinations else "any" if len(rows) == 1 else ""],
-                _wrapped(f"{verdict} if {row.condition}" if row.condition else verdict, _WIDTH),
+                _wrapped(f"{verdict} if {row.condition}" if row.condition else verdict, _VERDICT_CHARS),
                 _bounded(by, whole=False, most=2),
             ]
         )
     lines = columns(["FROM", title, "VERDICT", "BY"], body)
-    return lines if len(rows) <= _MOST_ROWS else [*lines, f"... and {len(rows) - _MOST_ROWS} more"]
+    return lines if len(rows) <= _MAX_ROWS else [*lines, f"... and {len(rows) - _MAX_ROWS} more"]
 
 
 def _blocks(
@@ -118,7 +118,7 @@ def _blocks(
     for callers, block in blocks.values():
         entries = sorted(callers, key=lambda entry: entry.order)
         texts = callers_text(entries, table.callers, by_namespace=not whole)
-        body.append([_bounded(texts, whole=whole, most=_MOST_CALLERS), *block])
+        body.append([_bounded(texts, whole=whole, most=_MAX_CALLERS), *block])
     return body
 
 
@@ -136,7 +136,9 @@ def _block(rows: list[Row], table: EffectiveTable, reasons: _Reasons, *, whole: 
     before = None
     for row in rows:
         to = destination_text(row.destinations, table)
-        message_lines = _wrapped(messages_text(row.messages, alone=len(row.messages) == len(table.messages)), _MESSAGES)
+        message_lines = _wrapped(
+            messages_text(row.messages, alone=len(row.messages) == len(table.messages)), _MESSAGES_CHARS
+        )
         cells = [[to if to != before else ""], message_lines, *_outcomes(row.cell, reasons, whole=whole)]
         height = max(len(cell) for cell in cells)
         for column, cell in zip(block, cells, strict=True):
@@ -180,20 +182,20 @@ def _outcomes(cell: Cell, reasons: _Reasons, *, whole: bool) -> tuple[Lines, Lin
         _conditions(cell, verdicts, by, reasons, whole=whole)
     if cell.refusing:
         by += [""] * (len(verdicts) - len(by))
-        by.append(f"refused at {', '.join(_bounded(list(cell.refusing), whole=whole, most=_MOST_CALLERS))}")
+        by.append(f"refused at {', '.join(_bounded(list(cell.refusing), whole=whole, most=_MAX_CALLERS))}")
     return verdicts, by
 
 
 def _conditions(cell: Cell, verdicts: Lines, by: Lines, reasons: _Reasons, *, whole: bool) -> None:
     branches = list(cell.branches) if whole else _merged(cell.branches, reasons)
     shown = branches
-    if len(shown) > _MOST_CONDITIONS and not whole:
-        shown = [*shown[: _MOST_CONDITIONS - 1], shown[-1]]
+    if len(shown) > _MAX_CONDITIONS and not whole:
+        shown = [*shown[: _MAX_CONDITIONS - 1], shown[-1]]
     for index, branch in enumerate(shown):
         if index == len(shown) - 1 and len(shown) < len(branches):
             verdicts.append(f"... and {len(branches) - len(shown)} more")
         by += [""] * (len(verdicts) - len(by))
-        verdicts += _wrapped(_verdict(branch, first=index == 0, exact=whole), _WIDTH)
+        verdicts += _wrapped(_verdict(branch, first=index == 0, exact=whole), _VERDICT_CHARS)
         by.append(reasons.text(branch))
 
 

@@ -13,8 +13,8 @@ from eastgate.reports.get.manifests import UNKNOWN_AGE
 
 _NAMES = ("NAMESPACE", "NAME")
 # columns that are left out, in this order
-_LESS = ("RULES", "CLASS", "TYPE", "AFFECTS", "SERVICEACCOUNT", "PORTS", "TARGET")
-_CUT = 9  # least width to which a cell is cut
+_OPTIONAL_COLUMNS = ("RULES", "CLASS", "TYPE", "AFFECTS", "SERVICEACCOUNT", "PORTS", "TARGET")
+_MIN_CELL_CHARS = 9  # least width to which a cell is cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,10 @@ def _widths(grid: list[list[str]], gap: int) -> list[int]:
 
 def _cut(grid: list[list[str]], width: int, gap: int) -> list[list[str]]:
     """Leave out the least important columns, and cut wide cells, except names."""
-    for title in _LESS:
+    for title in _OPTIONAL_COLUMNS:
         least = [
-            [cell if title in _NAMES else cell[:_CUT] for title, cell in zip(grid[0], row, strict=True)] for row in grid
+            [cell if title in _NAMES else cell[:_MIN_CELL_CHARS] for title, cell in zip(grid[0], row, strict=True)]
+            for row in grid
         ]
         if _width(least, gap) <= width:
             break
@@ -97,7 +98,7 @@ def _cut(grid: list[list[str]], width: int, gap: int) -> list[list[str]]:
         narrow(
             [size for size, title in zip(widths, grid[0], strict=True) if title not in _NAMES],
             width + gap - firm,
-            _CUT + gap,
+            _MIN_CELL_CHARS + gap,
         )
     )
     sizes = [size if title in _NAMES else next(others) for size, title in zip(widths, grid[0], strict=True)]

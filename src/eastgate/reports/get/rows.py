@@ -275,7 +275,7 @@ def namespaces(cluster: Cluster, _word: Word) -> Listing:
     return Listing(("NAME", "WORKLOADS", "OPEN", "POLICIES", "AGE"), ("LABELS",), rows)
 
 
-# : Objects of other kinds
+# Objects of other kinds
 
 
 def objects(cluster: Cluster, word: Word) -> Listing:

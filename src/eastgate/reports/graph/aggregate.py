@@ -18,11 +18,11 @@ from eastgate.reach.destinations import DestinationKind
 from eastgate.reports.effective.words import ports_text
 from eastgate.reports.graph.build import Survey, node_behind
 from eastgate.reports.graph.model import AllowedWay, Bundle, Graph, GraphNode, NodeKind, Pairs, ReachVerdict
-from eastgate.reports.graph.pod_groups import GroupPairs, PodRowsOfGraph, pair_groups
-from eastgate.reports.graph.reached import Reached, ReachOutcome
+from eastgate.reports.graph.pod_groups import GraphPodRows, GroupPairs, pair_groups
+from eastgate.reports.graph.reached import DestinationVerdicts, ReachOutcome
 from eastgate.reports.graph.selection import PortSet, with_ports
 
-_LONGEST = 120  # characters of a condition between groups
+_MAX_CONDITION_CHARS = 120  # characters of a condition between groups
 
 
 class Grouping(enum.StrEnum):
@@ -34,7 +34,7 @@ class Grouping(enum.StrEnum):
     NAMESPACE = "namespace"
 
 
-def group_graph(surveyed: Survey, by: Grouping, rows: PodRowsOfGraph | None = None) -> Graph:
+def group_graph(surveyed: Survey, by: Grouping, rows: GraphPodRows | None = None) -> Graph:
     """Return the graph of groups. `rows` are the rows of workloads by pod, for networks where only network policies
     decide.
     """
@@ -111,7 +111,7 @@ class _Groups:
         """Return the groups of destinations."""
         return {group.id for group in self._targets.values()}
 
-    def pair_pods(self, rows: PodRowsOfGraph) -> Iterator[GroupPairs]:
+    def pair_pods(self, rows: GraphPodRows) -> Iterator[GroupPairs]:
         """Yield the pairs of groups, by pods."""
         for pairs in pair_groups(self._found, rows, self._group_of):
             for node in (pairs.source, pairs.target):
@@ -194,7 +194,7 @@ class _Count:
         """Return the share of the pairs that are allowed something, and the condition if there is one."""
         if self.reached == self.all and len(self.conditions) == 1:
             (condition,) = self.conditions
-            if 0 < len(condition) <= _LONGEST:
+            if 0 < len(condition) <= _MAX_CONDITION_CHARS:
                 return condition
         limits = []
         if self.open < self.reached:
@@ -209,7 +209,7 @@ class _Count:
         return f"{share}, {' and '.join(limits)}" if limits else share
 
 
-def _count(count: _Count, callers: CallerSet, members: int, reached: Reached) -> None:
+def _count(count: _Count, callers: CallerSet, members: int, reached: DestinationVerdicts) -> None:
     """Add the outcomes between some callers and some destinations that decide alike."""
     everything, something = callers, 0
     for arrival in reached.arrivals:

@@ -27,11 +27,11 @@ from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, DestinationKind
 from eastgate.reach.reachability import Reachability
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.reached import Reached, ReachOutcome, arrivals
+from eastgate.reports.graph.reached import DestinationVerdicts, ReachOutcome, arrivals
 from eastgate.reports.graph.selection import GraphSelection, facts_of
 from eastgate.reports.graph.text import natural
 
-# : Nodes of callers, one for each cell of callers
+# Nodes of callers, one for each cell of callers
 
 
 _KINDS = {
@@ -93,7 +93,7 @@ class Survey:
     targets: dict[str, GraphNode]  # by id
     workloads: tuple[GraphNode, ...]  # all, selected or not
     chosen: CallerSet
-    reached: tuple[Reached, ...]
+    reached: tuple[DestinationVerdicts, ...]
 
     @property
     def points(self) -> list[Point]:
@@ -181,12 +181,14 @@ def _named_callers(names: Iterable[str], reach: Reachability) -> Iterator[str]:
                 yield caller_node(known, callers.callers).id
 
 
-def _reached(reach: Reachability, aimed: dict[str, GraphNode], selection: GraphSelection) -> Iterator[Reached]:
+def _reached(
+    reach: Reachability, aimed: dict[str, GraphNode], selection: GraphSelection
+) -> Iterator[DestinationVerdicts]:
     for destination in reach.destinations:
         members = tuple(name for name in destination.names if name in aimed)
         if members:
             reachings = tuple(arrivals(reach, destination, selection.port, facts_of(selection), exact=selection.exact))
-            yield Reached(destination, members, reachings)
+            yield DestinationVerdicts(destination, members, reachings)
 
 
 def _nodes(destination: Destination, world: World) -> Iterator[GraphNode]:
@@ -229,7 +231,7 @@ def merge_targets(bundles: Iterable[Bundle]) -> list[Bundle]:
     )
 
 
-def bundles_of(surveyed: Survey, reached: Reached, *, why: bool) -> list[Bundle]:
+def bundles_of(surveyed: Survey, reached: DestinationVerdicts, *, why: bool) -> list[Bundle]:
     """Return the bundles of one destination. Ports with equal outcomes share a bundle."""
     ports_by_outcome: dict[tuple[ReachOutcome, str | None, bool | None], tuple[list[int], set[Between]]] = {}
     declared: dict[str | None, set[int]] = {}

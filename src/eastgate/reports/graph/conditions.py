@@ -22,8 +22,8 @@ from eastgate.reports.effective.words import messages_text
 SESSIONS = "MCP sessions"
 """The MCP messages that every client sends before it calls a tool, and those that end its session."""
 
-_LONG = 240  # characters; a longer condition is shown as a list if that is shorter
-_MOST_STEPS = 2  # steps with the same verdict in a list
+_LONG_CONDITION_CHARS = 240  # characters; a longer condition is shown as a list if that is shorter
+_MAX_STEPS = 2  # steps with the same verdict in a list
 _SESSION_METHODS = frozenset({"initialize", "ping", "tools/list", "notifications/*"})
 _DISCOVERY = "server/discover"  # the first message of newer clients
 _WITHOUT_MESSAGE = Or(
@@ -94,7 +94,7 @@ def explain_branches(branches: Sequence[Branch], guard: Predicate = ALWAYS, *, e
         text = None if when == ALWAYS else condition_text(when, most=None)
         if text is None or len(text) <= TWO_LINES:
             return text
-        return min(_list(branches, guard), text, key=len) if len(text) > _LONG else condition_text(when)
+        return min(_list(branches, guard), text, key=len) if len(text) > _LONG_CONDITION_CHARS else condition_text(when)
     text = _explain_messages(branches, messages(asked))
     if guard == ALWAYS:
         return text
@@ -107,8 +107,8 @@ def _list(branches: Sequence[Branch], guard: Predicate) -> str:
     for allowed, run in groupby(branches[:-1], lambda branch: branch.end.allowed):
         verdict = "allow" if allowed else "deny"
         texts = [f"{verdict} if {condition_text(branch.when)}" for branch in run]
-        more = len(texts) - _MOST_STEPS
-        steps += texts if more < 2 else [*texts[:_MOST_STEPS], f"{verdict} in {more} more cases"]
+        more = len(texts) - _MAX_STEPS
+        steps += texts if more < 2 else [*texts[:_MAX_STEPS], f"{verdict} in {more} more cases"]
     last = "allow" if branches[-1].end.allowed else "deny"
     if branches[-1].when != ALWAYS:
         last = f"{last} if {condition_text(branches[-1].when)}"

@@ -44,8 +44,8 @@ _ELSEWHERE: dict[Attribute, Known] = {
 }
 """The facts of a destination outside the cluster, except for its address."""
 
-_V6 = 1 << 32  # offset of IPv6 addresses, which follow those of IPv4
-_EVERY: Stretches = ((0, _V6 + (1 << 128) - 1),)
+_IPV6_OFFSET = 1 << 32  # offset of IPv6 addresses, which follow those of IPv4
+_EVERY: Stretches = ((0, _IPV6_OFFSET + (1 << 128) - 1),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +157,14 @@ def _stretches(allowed: Predicate) -> Stretches | None:
 
 
 def _stretch(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> tuple[int, int]:
-    base = 0 if network.version == 4 else _V6
+    base = 0 if network.version == 4 else _IPV6_OFFSET
     return base + int(network.network_address), base + int(network.broadcast_address)
 
 
 def _name(stretches: Stretches) -> str:
     """Name a set of addresses by its networks, or by the missing networks if that is shorter."""
     names = []
-    for family, whole in ((4, (0, _V6 - 1)), (6, (_V6, _EVERY[0][1]))):
+    for family, whole in ((4, (0, _IPV6_OFFSET - 1)), (6, (_IPV6_OFFSET, _EVERY[0][1]))):
         mine = _within(stretches, whole)
         if not mine:
             continue
@@ -185,7 +185,7 @@ def _within(stretches: Iterable[tuple[int, int]], whole: tuple[int, int]) -> lis
 
 def _networks(stretches: Iterable[tuple[int, int]], family: int) -> list[str]:
     def address(number: int) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-        return ipaddress.IPv4Address(number) if family == 4 else ipaddress.IPv6Address(number - _V6)
+        return ipaddress.IPv4Address(number) if family == 4 else ipaddress.IPv6Address(number - _IPV6_OFFSET)
 
     return [
         str(network)

@@ -18,7 +18,7 @@ from eastgate.reports.cluster import effects_of
 from eastgate.reports.connections import selector_text
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.model import AllowedWay, Bundle, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.reached import Reached
+from eastgate.reports.graph.reached import DestinationVerdicts
 from eastgate.reports.graph.selection import PortSet, port_sets, union, with_ports
 from eastgate.reports.graph.text import labels_words
 
@@ -48,7 +48,7 @@ class FutureNamespaces:
         ]
         return self._found.has_all_callers and not any(engine.layers_of(each, Direction.EGRESS) for each in across)
 
-    def bundles(self, reached: Reached) -> Iterator[Bundle]:
+    def bundles(self, reached: DestinationVerdicts) -> Iterator[Bundle]:
         """Yield the rows of one destination."""
         world, engine = self._authority.world, programs_of(self._authority)
         workload = world.workloads[reached.destination.members[0]]
@@ -89,7 +89,7 @@ class FutureNamespaces:
         matchers = (atom.matcher for atom in asked if isinstance(atom, Is) and atom.attribute == attribute)
         return list(dict.fromkeys(matcher for matcher in matchers if isinstance(matcher, Labelled)))
 
-    def _ports(self, sender: Sender, workload: Workload, reached: Reached) -> frozenset[_Accepts]:
+    def _ports(self, sender: Sender, workload: Workload, reached: DestinationVerdicts) -> frozenset[_Accepts]:
         """Return the ports that a sender may connect to."""
         network = network_reach(self._authority)
         accepted: set[_Accepts] = set()

@@ -18,14 +18,14 @@ from eastgate.reports.graph.picture import Picture, WayIn, caller_name, shorten
 from eastgate.reports.graph.text import short_rule
 
 UNREACHED = "nobody may call it"
-LINE = 16  # height of a line of text
+LINE_HEIGHT = 16  # height of a line of text
 _TITLE, _ROW, _PAD, _GAP, _MARGIN = 24, 22, 8, 14, 24
-_CHAR, _BOLD = 6.4, 7.2  # approximate width of a character
-_MOST_CHARS, _MOST_LINES = 42, 8  # characters and lines of a row
+_CHAR_WIDTH, _BOLD_CHAR_WIDTH = 6.4, 7.2  # approximate width of a character
+_MAX_ROW_CHARS, _MAX_ROW_LINES = 42, 8  # characters and lines of a row
 _CHIP_CHARS = 34
-_NARROWEST = 130
-_BETWEEN, _NEAR = 150, 90  # distance of columns, wide and narrow; narrow if there are many columns
-_MOST_COLUMNS = 6
+_MIN_CARD_WIDTH = 130
+_COLUMN_GAP, _NARROW_COLUMN_GAP = 150, 90  # distance of columns, wide and narrow; narrow if there are many columns
+_MAX_COLUMNS = 6
 _SWEEPS = 6
 
 
@@ -41,7 +41,7 @@ class Chip:
 
     @property
     def height(self) -> float:
-        return LINE * len(self.lines) + 4
+        return LINE_HEIGHT * len(self.lines) + 4
 
     @property
     def middle(self) -> float:
@@ -50,7 +50,7 @@ class Chip:
     @property
     def room(self) -> float:
         """Return the width of the chip."""
-        return max(map(len, self.lines)) * _CHAR + 20
+        return max(map(len, self.lines)) * _CHAR_WIDTH + 20
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class CardRow:
 
     @property
     def height(self) -> float:
-        return _ROW - LINE + LINE * len(self.lines)
+        return _ROW - LINE_HEIGHT + LINE_HEIGHT * len(self.lines)
 
     @property
     def middle(self) -> float:
@@ -88,7 +88,7 @@ class Card:
 
     @property
     def height(self) -> float:
-        return _TITLE + (sum(row.height for row in self.rows) or LINE) + _PAD
+        return _TITLE + (sum(row.height for row in self.rows) or LINE_HEIGHT) + _PAD
 
     @property
     def middle(self) -> float:
@@ -102,8 +102,8 @@ class Card:
     @property
     def room(self) -> float:
         """Return the width of the card."""
-        texts = max((len(line) for row in self.rows for line in row.lines), default=len(UNREACHED)) * _CHAR + 34
-        return max(texts, len(self.title) * _BOLD + len(self.kind) * _CHAR + 40)
+        texts = max((len(line) for row in self.rows for line in row.lines), default=len(UNREACHED)) * _CHAR_WIDTH + 34
+        return max(texts, len(self.title) * _BOLD_CHAR_WIDTH + len(self.kind) * _CHAR_WIDTH + 40)
 
 
 @dataclass(slots=True)
@@ -234,9 +234,9 @@ def _rows(entries: Iterable[WayIn], picture: Picture, *, why: bool) -> list[Card
     for entry in entries:
         is_behind = entry.target in picture.behind
         text = f"{', '.join(entry.sources)} · {entry.label}" if is_behind else entry.label
-        lines = wrap(text, _MOST_CHARS, break_on_hyphens=False)
-        texts = [*lines[: _MOST_LINES - 1], shorten(" ".join(lines[_MOST_LINES - 1 :]), _MOST_CHARS)]
-        rules = [shorten(f"by {short_rule(origin)}", _MOST_CHARS) for origin in entry.deciders] if why else []
+        lines = wrap(text, _MAX_ROW_CHARS, break_on_hyphens=False)
+        texts = [*lines[: _MAX_ROW_LINES - 1], shorten(" ".join(lines[_MAX_ROW_LINES - 1 :]), _MAX_ROW_CHARS)]
+        rules = [shorten(f"by {short_rule(origin)}", _MAX_ROW_CHARS) for origin in entry.deciders] if why else []
         rows.append(CardRow(entry, [line for line in texts if line], rules))
     return rows
 
@@ -263,7 +263,7 @@ def _columns(picture: Picture, cards: dict[str, Card]) -> dict[str, int]:
     for name in order:
         for called in onward[name]:
             if (name, called) not in back:
-                columns[called] = min(max(columns[called], columns[name] + 1), _MOST_COLUMNS)
+                columns[called] = min(max(columns[called], columns[name] + 1), _MAX_COLUMNS)
     return columns
 
 
@@ -311,7 +311,7 @@ def _zones(
     return [listed[column] for column in sorted(listed)]
 
 
-# : Positions
+# Positions
 
 
 def _arrange(columns: Sequence[list[Zone]], near: dict[int, list[Item]], top: float) -> float:
@@ -371,7 +371,7 @@ def _stack_rows(card: Card) -> None:
 
 def _place_columns(columns: Sequence[Sequence[Zone]]) -> float:
     x = float(_MARGIN)
-    between = _BETWEEN if len(columns) <= 3 else _NEAR
+    between = _COLUMN_GAP if len(columns) <= 3 else _NARROW_COLUMN_GAP
     for number, column in enumerate(columns):
         width = max(_width_of(zone) for zone in column)
         for zone in column:
@@ -383,5 +383,5 @@ def _place_columns(columns: Sequence[Sequence[Zone]]) -> float:
 
 
 def _width_of(zone: Zone) -> float:
-    rooms = [len(zone.title or "") * _BOLD, *(item.room for item in zone.items)]
-    return max(max(rooms) + 2 * _PAD, _NARROWEST)
+    rooms = [len(zone.title or "") * _BOLD_CHAR_WIDTH, *(item.room for item in zone.items)]
+    return max(max(rooms) + 2 * _PAD, _MIN_CARD_WIDTH)

@@ -13,8 +13,8 @@ from eastgate.reports.cluster import effects_of
 from eastgate.reports.graph.aggregate import Grouping, count_groups, group_graph
 from eastgate.reports.graph.build import Survey, bundles_of, list_graph, merge_targets, nodes_of
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, ReachVerdict
-from eastgate.reports.graph.pod_groups import PodRowsOfGraph
-from eastgate.reports.graph.reached import Reached
+from eastgate.reports.graph.pod_groups import GraphPodRows
+from eastgate.reports.graph.reached import DestinationVerdicts
 from eastgate.reports.graph.selection import union
 
 MOST_NODES = 120  # most nodes of a picture
@@ -124,7 +124,7 @@ def _with_protection(surveyed: Survey, nodes: Mapping[str, GraphNode]) -> dict[s
     return {name: replace(node, is_protected=name not in bare) for name, node in nodes.items()}
 
 
-def _is_unprotected(surveyed: Survey, reached: Reached, name: str) -> bool:
+def _is_unprotected(surveyed: Survey, reached: DestinationVerdicts, name: str) -> bool:
     engine, reach = programs_of(surveyed.reach.authority), surveyed.reach
     workload = surveyed.reach.authority.world.workloads[name.partition(":")[2]]
     layers = list(engine.program(workload.key).layers)
@@ -146,5 +146,5 @@ def _grouped(surveyed: Survey, by: Grouping, *, why: bool) -> Graph:
         return list_graph(surveyed, why=why)
     if not programs_of(surveyed.reach.authority).has_network_policies:
         return group_graph(surveyed, by)
-    rows = PodRowsOfGraph(_by_pod(surveyed, why=why, each=True), _by_pod(surveyed, why=why))
+    rows = GraphPodRows(_by_pod(surveyed, why=why, each=True), _by_pod(surveyed, why=why))
     return group_graph(surveyed, by, rows)

@@ -13,23 +13,23 @@ from eastgate.reports.graph.model import GraphNode, ReachVerdict
 from eastgate.reports.graph.picture import Drawing, Picture, WayIn, attribute, box, caller_name, shorten, text, tooltip
 
 _CELL, _MARGIN, _LINE = 22, 24, 16
-_DIGIT = 5.6  # approximate width of a character in a cell
-_CHAR = 6.2  # approximate width of a character
-_GAP = 8  # gap between namespaces
-_SLOPE = 0.7  # slope of the names of columns
-_NOTE = 150  # characters of the explanation of a number
+_DIGIT_WIDTH = 5.6  # approximate width of a character in a cell
+_CHAR_WIDTH = 6.2  # approximate width of a character
+_NAMESPACE_GAP = 8  # gap between namespaces
+_COLUMN_NAME_SLOPE = 0.7  # slope of the names of columns
+_MAX_NOTE_CHARS = 150  # characters of the explanation of a number
 _Positions = dict[str, float]
 
 
 def draw_matrix(picture: Picture, *, why: bool, top: float) -> Drawing:
     """Draw a picture below `top`."""
     rows, columns = picture.sources, picture.targets
-    left = _MARGIN + max((len(_row_name(node)) for node in rows), default=0) * _CHAR + 14
-    names = max((len(_column_name(node)) for node in columns), default=0) * _CHAR
-    first = top + names * _SLOPE + 14
+    left = _MARGIN + max((len(_row_name(node)) for node in rows), default=0) * _CHAR_WIDTH + 14
+    names = max((len(_column_name(node)) for node in columns), default=0) * _CHAR_WIDTH
+    first = top + names * _COLUMN_NAME_SLOPE + 14
     numbers = _numbers(picture, why=why)
     cells = _cells(picture, numbers, why=why)
-    width = max([_CELL, *(len(cell.words) * _DIGIT + 8 for cell in cells)])
+    width = max([_CELL, *(len(cell.words) * _DIGIT_WIDTH + 8 for cell in cells)])
     xs, right = _positions(columns, left, width)
     ys, bottom = _positions(rows, first, _CELL)
     notes_top = bottom + 2 * _LINE
@@ -41,7 +41,9 @@ def draw_matrix(picture: Picture, *, why: bool, top: float) -> Drawing:
         *(_draw(cell, xs[cell.target], ys[cell.source], width, picture) for cell in cells),
         *_notes(numbers, notes_top),
     ]
-    room = max(right + names * _SLOPE + _MARGIN, _MARGIN * 2 + max(map(len, numbers), default=0) * _CHAR)
+    room = max(
+        right + names * _COLUMN_NAME_SLOPE + _MARGIN, _MARGIN * 2 + max(map(len, numbers), default=0) * _CHAR_WIDTH
+    )
     return Drawing(room, notes_top + _LINE * len(numbers) + _MARGIN, elements)
 
 
@@ -53,8 +55,8 @@ def _positions(nodes: Sequence[GraphNode], start: float, step: float) -> tuple[_
         for node in members:
             positions[node.id] = at
             at += step
-        at += _GAP
-    return positions, at - _GAP
+        at += _NAMESPACE_GAP
+    return positions, at - _NAMESPACE_GAP
 
 
 def _row_name(node: GraphNode) -> str:
@@ -78,7 +80,7 @@ def _saying(entry: WayIn, *, why: bool) -> str:
     words = entry.label if entry.verdict is not ReachVerdict.DENY else f"denied: {entry.label}"
     leads_to = f" → {', '.join(entry.leads_to)}" if entry.leads_to else ""
     rules = f" (by {', '.join(entry.rules)})" if why and entry.rules else ""
-    return f"{shorten(words, _NOTE)}{leads_to}{rules}"
+    return f"{shorten(words, _MAX_NOTE_CHARS)}{leads_to}{rules}"
 
 
 def _stripes(rows: Sequence[GraphNode], ys: _Positions, right: float) -> Iterator[str]:

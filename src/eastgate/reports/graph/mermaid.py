@@ -9,7 +9,7 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.graph.model import Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.picture import Picture, WayIn, shorten
 
-_LABEL = 50  # characters of a label
+_MAX_LABEL_CHARS = 50  # characters of a label
 _ARROWS = {ReachVerdict.ALLOW: "-->", ReachVerdict.DEPENDS: "-.->", ReachVerdict.DENY: "--x"}
 _BRACKETS = {NodeKind.GATEWAY: ("{{", "}}"), NodeKind.BACKEND: ("[[", "]]"), NodeKind.POD: ("[", "]")}
 _ROUND = ("(", ")")
@@ -47,7 +47,7 @@ def _node(node: GraphNode, numbers: dict[str, str]) -> str:
 
 
 def _links(entry: WayIn, numbers: dict[str, str], *, why: bool) -> Iterator[str]:
-    label = shorten(entry.label, _LABEL)
+    label = shorten(entry.label, _MAX_LABEL_CHARS)
     if why:
         label = " | ".join([label, *entry.rules])
     for source in entry.sources:

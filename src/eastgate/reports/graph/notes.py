@@ -16,7 +16,7 @@ from eastgate.reports.graph.build import app_of
 from eastgate.reports.graph.model import Bundle, Graph, NodeKind, ReachVerdict
 from eastgate.reports.graph.text import limit, natural
 
-_MOST = 6  # pods that are named
+_MAX_PODS = 6  # pods that are named
 
 
 def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
@@ -32,7 +32,7 @@ def list_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[str]:
         for unread in dict.fromkeys(met.unread for met in could_change(unconsidered, allowed=True)):
             pods = sorted(_selected(cluster, unread), key=natural) if unread.part is None else []
             if pods and unread.targets.located:
-                named = ", ".join(limit(pods, _MOST))
+                named = ", ".join(limit(pods, _MAX_PODS))
                 yield f"{unread} could deny edges that are marked allow? or depends?: it is about {named}"
     uncertain = {policy.ref: point for point in points for policy in programs_of(authority).uncertain(point)}
     for ref, point in uncertain.items():
@@ -50,7 +50,7 @@ def _enforcement_notes(cluster: Cluster, points: Sequence[Point]) -> Iterator[st
             decides = f"--set {each.setting}={'|'.join(each.choices)}"
             doubtful.setdefault(decides, {})[each.at.removeprefix("pod ")] = None
     for decides, pods in doubtful.items():
-        named = ", ".join(limit(sorted(pods, key=natural), _MOST))
+        named = ", ".join(limit(sorted(pods, key=natural), _MAX_PODS))
         yield f"no manifest says whether {named} has a proxy: an allowed edge needs both possibilities ({decides})"
 
 

@@ -17,7 +17,7 @@ from eastgate.ir import Origin
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.text import name_ports, natural, rule_name, sources_of
 
-# : Shapes and texts of pictures. All text from manifests is escaped here.
+# Shapes and texts of pictures. All text from manifests is escaped here.
 
 
 STYLE = """
@@ -82,7 +82,7 @@ def attribute(words: str) -> str:
     return quoteattr(printable(words))
 
 
-_MOST_PODS = 6  # pods that are drawn in the place of their account
+_MAX_PODS_PER_ACCOUNT = 6  # pods that are drawn in the place of their account
 _ANYWHERE = frozenset({NodeKind.ANYONE, NodeKind.OUTSIDE, NodeKind.ANONYMOUS})
 _UNPLACED = frozenset({NodeKind.OTHER_ACCOUNTS, NodeKind.FUTURE_PODS})
 
@@ -149,7 +149,7 @@ class Picture:
         if name not in self.graph.nodes:
             self._crowds[name] = GraphNode(name, NodeKind.ANYONE)
         pods = self._pods.get(name, [])
-        return pods if 0 < len(pods) <= _MOST_PODS else [name]
+        return pods if 0 < len(pods) <= _MAX_PODS_PER_ACCOUNT else [name]
 
     def node(self, name: str) -> GraphNode:
         """Return a node by its id."""

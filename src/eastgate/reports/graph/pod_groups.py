@@ -18,17 +18,17 @@ from eastgate.reports.connections import selector_text
 from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE
 from eastgate.reports.graph.build import Survey
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.reached import Reached
+from eastgate.reports.graph.reached import DestinationVerdicts
 from eastgate.reports.graph.selection import PortSet, port_set_of, union
 from eastgate.reports.graph.text import labels_words, natural
 
-# : Names of the callers in rows by pod: single pods, kinds of pods by their labels, and sets such as `anyone`.
+# Names of the callers in rows by pod: single pods, kinds of pods by their labels, and sets such as `anyone`.
 
 
 CLUSTER = "anyone in the cluster"
 OUTSIDE = "outside the cluster"
 _ANYWHERE, _ELSEWHERE = "[any namespace]", "[other namespaces]"
-FEW = 3  # callers that are listed as exceptions
+MAX_EXCEPTIONS = 3  # callers that are listed as exceptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class PodNames:
         callers: Sequence[PodCaller],
         alike: set[PodCaller],
         everybody: Sequence[PodCaller],
-        reached: Reached,
+        reached: DestinationVerdicts,
         *,
         by_identity: bool,
         is_local: bool,
@@ -108,7 +108,7 @@ class PodNames:
         return self._found.every_caller[caller.number].is_external
 
     def _crowd(
-        self, alike: set[PodCaller], everybody: Sequence[PodCaller], reached: Reached
+        self, alike: set[PodCaller], everybody: Sequence[PodCaller], reached: DestinationVerdicts
     ) -> tuple[str | None, frozenset[str]]:
         """Return the name for all callers, or for nearly all of them.
 
@@ -138,14 +138,18 @@ class PodNames:
         if not is_account and 2 * len(pods) <= many:
             unmade = (node.id for node in self._kinds_named(kinds, set(rest), everybody, reached))
             names = [*_whole(closed), *pods, *unmade]
-            if len(names) <= FEW:
+            if len(names) <= MAX_EXCEPTIONS:
                 return f"{name} but {', '.join(names)}", frozenset()
-        if len(homes) <= FEW and len(homes) < len(present | homes):
+        if len(homes) <= MAX_EXCEPTIONS and len(homes) < len(present | homes):
             return f"{name} but {', '.join(_whole(homes))}", frozenset(homes)
         return None, frozenset()
 
     def _kinds_named(
-        self, kinds: Sequence[PodCaller], alike: set[PodCaller], every: Sequence[PodCaller], reached: Reached
+        self,
+        kinds: Sequence[PodCaller],
+        alike: set[PodCaller],
+        every: Sequence[PodCaller],
+        reached: DestinationVerdicts,
     ) -> Iterator[GraphNode]:
         """Yield names for kinds of pods that no manifest declares, by namespace, in the words of the policies."""
         words: dict[str, list[str | None]] = defaultdict(list)
@@ -192,7 +196,7 @@ def _whole(namespaces: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class PodRowsOfGraph:
+class GraphPodRows:
     """The rows of a graph by pod: `each` names every pod and nothing else, `named` also uses `anyone`."""
 
     each: Graph
@@ -215,7 +219,7 @@ class GroupPairs:
     ports: PortSet
 
 
-def pair_groups(surveyed: Survey, rows: PodRowsOfGraph, group_of: Callable[[GraphNode], GraphNode]) -> list[GroupPairs]:
+def pair_groups(surveyed: Survey, rows: GraphPodRows, group_of: Callable[[GraphNode], GraphNode]) -> list[GroupPairs]:
     """Return the pairs of groups that appear in some row."""
     workloads = {node.id for node in surveyed.workloads}
     targets: dict[GraphNode, list[str]] = defaultdict(list)
@@ -250,7 +254,7 @@ _Calls = list[tuple[int, Bundle]]
 
 
 def _by_target(
-    surveyed: Survey, rows: PodRowsOfGraph, bits: Mapping[str, int]
+    surveyed: Survey, rows: GraphPodRows, bits: Mapping[str, int]
 ) -> tuple[dict[str, set[object]], dict[str, dict[GraphNode, _Calls]], dict[str, _Calls]]:
     """Return the rows to each destination: those of all callers, of other callers, and of pods."""
     crowds: dict[str, set[object]] = defaultdict(set)

@@ -30,8 +30,8 @@ from eastgate.reach.reachability import Answer
 from eastgate.reports.graph.build import Survey, without_rules
 from eastgate.reports.graph.conditions import narrow, within
 from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.pod_groups import FEW, PodCaller, PodNames
-from eastgate.reports.graph.reached import Reached, ReachOutcome, outcome_of, takes
+from eastgate.reports.graph.pod_groups import MAX_EXCEPTIONS, PodCaller, PodNames
+from eastgate.reports.graph.reached import DestinationVerdicts, ReachOutcome, outcome_of, takes
 from eastgate.reports.graph.selection import PortSet, facts_of, is_subset, port_sets, union, with_ports
 
 _BY_POD = frozenset({SOURCE_WORKLOAD, SOURCE_LABELS, VICINITY})
@@ -104,7 +104,7 @@ class PodRows:
                 labels[pod.namespace].append((f"pod:{pod.key}", labels_text(pod.labels)))
         return labels
 
-    def bundles(self, reached: Reached) -> list[Bundle]:
+    def bundles(self, reached: DestinationVerdicts) -> list[Bundle]:
         """Return the rows of one destination."""
         entrances = [
             _PodEntrance(
@@ -174,7 +174,7 @@ class PodRows:
 
     # Callers
 
-    def _callers(self, reached: Reached) -> Iterator[PodCaller]:
+    def _callers(self, reached: DestinationVerdicts) -> Iterator[PodCaller]:
         """Yield the selected callers, as a workload of this destination distinguishes them."""
         selection = self._found.selection
         workload = self._authority.world.workloads[reached.destination.members[0]]
@@ -194,7 +194,7 @@ class PodRows:
             elif node.kind is not NodeKind.SERVICE_ACCOUNT or not self._is_like_others(number, node, reached):
                 yield PodCaller(node.id, number, Facts(), node.namespace)
 
-    def _closed(self, reached: Reached) -> CallerSet:
+    def _closed(self, reached: DestinationVerdicts) -> CallerSet:
         """Return the cells whose requests are all denied; none if there are so few that they can be named
         as exceptions.
         """
@@ -202,9 +202,9 @@ class PodRows:
         for entrance, _, _ in takes(reached.destination, self._found.selection.port):
             answers = self._found.reach.answers(entrance)
             closed &= sum(answer.callers for answer in answers if answer.allowed is False)
-        return closed if closed.bit_count() > FEW and not self._found.selection.denied else 0
+        return closed if closed.bit_count() > MAX_EXCEPTIONS and not self._found.selection.denied else 0
 
-    def _is_near(self, pod: Workload, reached: Reached) -> bool:
+    def _is_near(self, pod: Workload, reached: DestinationVerdicts) -> bool:
         """Return whether a pod may be listed as its own caller: the caller may be another pod of its template."""
         return self._found.selection.near or pod.derived or len(reached.destination.members) > 1
 
@@ -228,7 +228,7 @@ class PodRows:
             facts = Facts({SOURCE_LABELS: labels, VICINITY: None})
             yield PodCaller(f"{node.id} {labels}", number, facts, node.namespace, labels=labels, like=tuple(same))
 
-    def _is_like_others(self, number: int, node: GraphNode, reached: Reached) -> bool:
+    def _is_like_others(self, number: int, node: GraphNode, reached: DestinationVerdicts) -> bool:
         """Return whether an account without pods gets the same answers as accounts that no manifest declares."""
         callers = self._found.reach.callers
         others = callers.set_of([AccountsIn(callers.callers.domain, str(node.namespace))])
@@ -237,7 +237,7 @@ class PodRows:
             alike &= next(a.callers for a in self._found.reach.answers(entrance) if a.callers >> number & 1)
         return bool(others & alike)
 
-    # : Outcomes
+    # Outcomes
 
     def _ways(self, caller: PodCaller, entrances: Sequence[_PodEntrance]) -> frozenset[_PodWay]:
         """Return the outcomes for a caller. Ports with equal outcomes are merged."""

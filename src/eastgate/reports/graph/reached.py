@@ -33,7 +33,7 @@ class ReachOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Reaching:
+class EntranceVerdicts:
     """The outcomes for all callers at one entrance; `ranges` are those of its other ports."""
 
     ports: tuple[int, ...]
@@ -45,21 +45,21 @@ class Reaching:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class DestinationVerdicts:
     """A destination, or its selected members, and the outcomes at each of its entrances."""
 
     destination: Destination
     members: tuple[str, ...]
-    arrivals: tuple[Reaching, ...]
+    arrivals: tuple[EntranceVerdicts, ...]
 
 
 def arrivals(
     reach: Reachability, destination: Destination, port: int | None, facts: Facts, *, exact: bool
-) -> Iterator[Reaching]:
+) -> Iterator[EntranceVerdicts]:
     """Yield the outcomes at the entrances of a destination for requests with these facts."""
     for entrance, ports, others in takes(destination, port):
         outcomes = tuple(_outcomes(reach, entrance, facts, exact))
-        yield Reaching(ports, others, entrance.service, entrance.tls, outcomes, entrance.ranges)
+        yield EntranceVerdicts(ports, others, entrance.service, entrance.tls, outcomes, entrance.ranges)
 
 
 def takes(destination: Destination, port: int | None) -> Iterator[tuple[Entrance, tuple[int, ...], bool]]:
@@ -106,7 +106,7 @@ def _verdict(answer: Answer, branches: Sequence[Branch]) -> bool | None:
 
 
 @dataclass(frozen=True, slots=True)
-class WayOn:
+class EntranceWay:
     """One passage of an entrance as an entrance of its own, and the requests that take it."""
 
     guard: Predicate
@@ -114,7 +114,7 @@ class WayOn:
     leads_to: tuple[str, ...]
 
 
-def ways_on(entrance: Entrance, facts: Facts) -> Iterator[WayOn]:
+def ways_on(entrance: Entrance, facts: Facts) -> Iterator[EntranceWay]:
     """Yield the passages that requests can take. Each is limited to requests that no earlier passage takes."""
     known = entrance.facts.and_(facts)
     earlier: list[Predicate] = []
@@ -123,7 +123,7 @@ def ways_on(entrance: Entrance, facts: Facts) -> Iterator[WayOn]:
         guard = without(when, earlier) if when != NEVER else NEVER
         earlier.append(when)
         if guard != NEVER:
-            yield WayOn(guard, _only(entrance, passage), passage.leads_to)
+            yield EntranceWay(guard, _only(entrance, passage), passage.leads_to)
         if when == ALWAYS:
             return
 
@@ -136,10 +136,10 @@ def _only(entrance: Entrance, passage: Passage) -> Entrance:
     return Entrance(entrance.ports, entrance.others, facts, alone, entrance.service, entrance.tls, hides)
 
 
-_Taken = tuple[tuple[WayOn, Answer], ...]
+_Taken = tuple[tuple[EntranceWay, Answer], ...]
 
 
-def _split(reach: Reachability, callers: CallerSet, ways: Sequence[WayOn]) -> list[tuple[CallerSet, _Taken]]:
+def _split(reach: Reachability, callers: CallerSet, ways: Sequence[EntranceWay]) -> list[tuple[CallerSet, _Taken]]:
     """Split callers by their answers on each way."""
     blocks: list[tuple[CallerSet, _Taken]] = [(callers, ())]
     for way in ways:
@@ -165,7 +165,7 @@ def _outcome(
     return ReachVerdict.DEPENDS, ways, ()
 
 
-def _way(on: WayOn, answer: Answer, facts: Facts, exact: bool) -> AllowedWay | None:
+def _way(on: EntranceWay, answer: Answer, facts: Facts, exact: bool) -> AllowedWay | None:
     """Return the requests that are allowed on a way; None if there are none."""
     branches = branches_on(on, answer, facts)
     allowed = _verdict(answer, branches)
@@ -178,7 +178,7 @@ def _way(on: WayOn, answer: Answer, facts: Facts, exact: bool) -> AllowedWay | N
     return AllowedWay(explain_branches(branches, on.guard, exact=exact), _origins(branches, allowed=True), on.leads_to)
 
 
-def branches_on(on: WayOn, answer: Answer, facts: Facts) -> tuple[Branch, ...]:
+def branches_on(on: EntranceWay, answer: Answer, facts: Facts) -> tuple[Branch, ...]:
     """Return the branches of an answer for requests that take a way, without conditions that all of them meet."""
     return within(narrow(answer.branches, facts.and_(_values_in(on.guard))), on.guard)
 

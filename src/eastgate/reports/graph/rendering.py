@@ -25,7 +25,7 @@ from eastgate.reports.graph.text import (
     to_text,
 )
 
-# : A graph as one self-contained page: the picture, a table, and a search through both.
+# A graph as one self-contained page: the picture, a table, and a search through both.
 
 
 def to_html(graph: Graph, *, why: bool) -> str:

@@ -18,7 +18,7 @@ from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind
 from eastgate.reports.graph.reached import takes
 from eastgate.reports.graph.text import limit
 
-# : Exact sets of ports as sorted ranges.
+# Exact sets of ports as sorted ranges.
 
 
 Stretches = tuple[tuple[int, int], ...]
@@ -26,7 +26,7 @@ Stretches = tuple[tuple[int, int], ...]
 PortSet = Stretches
 
 _EVERY: PortSet = ((EVERY_PORT.first, EVERY_PORT.last),)
-_FEW = 64  # ports that are listed one by one
+_MAX_LISTED_PORTS = 64  # ports that are listed one by one
 
 
 def port_sets(destination: Destination, port: int | None) -> Iterator[tuple[Entrance, PortSet]]:
@@ -88,7 +88,7 @@ def port_set_of(bundle: Bundle) -> PortSet:
 
 def _listed(ports: PortSet) -> tuple[int, ...] | None:
     """Return ports one by one; None if there are too many."""
-    if sum(last - first + 1 for first, last in ports) > _FEW:
+    if sum(last - first + 1 for first, last in ports) > _MAX_LISTED_PORTS:
         return None
     return tuple(port for first, last in ports for port in range(first, last + 1))
 
@@ -105,7 +105,7 @@ def with_ports(bundle: Bundle, ports: PortSet) -> Bundle:
 
 
 _LAST_PORT = 65535
-_MOST_NAMES = 6  # names of ports
+_MAX_PORT_NAMES = 6  # names of ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class GraphSelection:
         """Return whether edges between two selected nodes are selected."""
         return self.namespace is None or self.namespace in (source.namespace, target.namespace)
 
-    # : Indirect names
+    # Indirect names
 
     def accounts(self, nodes: Iterable[GraphNode]) -> frozenset[str]:
         """Return the accounts of the pods that the sources name."""
@@ -202,5 +202,5 @@ def port_of(text: str, selection: GraphSelection, world: World) -> int:
         listed = ", ".join(map(str, numbers))
         raise QuestionError(BAD_ATTRIBUTE, f"several ports have the name `{text}`", f"write one of {listed}")
     names = sorted({f"{port.name} ({port.number})" for pod in chosen for port in pod.ports if port.name})
-    way_out = f"they have {', '.join(limit(names, _MOST_NAMES))}" if names else "give its number"
+    way_out = f"they have {', '.join(limit(names, _MAX_PORT_NAMES))}" if names else "give its number"
     raise QuestionError(BAD_ATTRIBUTE, f"no destination has a port with the name `{text}`", way_out)

@@ -11,9 +11,9 @@ from eastgate.reports.graph.picture import STYLE, Picture, box, text
 from eastgate.reports.graph.text import list_sections
 
 _NAMESPACE = "http://www.w3.org/2000/svg"
-_TOP, _LINE = 46, 16  # height of the legend, and of a line of it
-_NARROWEST = 640
-_MOST_EDGES = 45  # most edges that are easy to follow
+_LEGEND_HEIGHT, _LEGEND_LINE_HEIGHT = 46, 16  # height of the legend, and of a line of it
+_MIN_WIDTH = 640
+_MAX_EDGES = 45  # most edges that are easy to follow
 
 
 def to_svg(graph: Graph, *, why: bool) -> str:
@@ -25,10 +25,10 @@ def draw(graph: Graph, *, why: bool, attributes: str = "", style: bool = False) 
     """Draw a graph as an element for a page; `style`: include its style sheet."""
     picture = Picture(graph)
     notes = [*(list_sections(graph) if style else ()), *graph.notes]
-    top = _TOP + _LINE * len(notes)
-    is_dense = sum(len(entry.sources) for entry in picture.entries) > _MOST_EDGES
+    top = _LEGEND_HEIGHT + _LEGEND_LINE_HEIGHT * len(notes)
+    is_dense = sum(len(entry.sources) for entry in picture.entries) > _MAX_EDGES
     drawing = (draw_matrix if is_dense else draw_cards)(picture, why=why, top=top)
-    width, height = round(max(drawing.width, _NARROWEST)), round(drawing.height)
+    width, height = round(max(drawing.width, _MIN_WIDTH)), round(drawing.height)
     parts = [
         f'<svg {attributes}viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
         "<title>Who can reach whom</title>",
@@ -58,4 +58,4 @@ def _legend(picture: Picture, notes: Sequence[str], *, is_dense: bool) -> Iterat
     if not is_dense and any(bundle.leads_to for bundle in graph.bundles):
         yield f'<path class="edge on" d="M{x} 20h34"/>{text(x + 42, 24, "leads on to", "legend")}'
     for number, note in enumerate(notes):
-        yield text(24, 40 + _LINE * number, note, "legend")
+        yield text(24, 40 + _LEGEND_LINE_HEIGHT * number, note, "legend")

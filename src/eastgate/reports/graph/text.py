@@ -18,18 +18,18 @@ from eastgate.reports.columns import Line, Lines, columns, lay_out
 from eastgate.reports.effective.words import ANY_IDENTITY, ANYONE, ports_text
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind
 
-# : Short texts for the callers, ports and rules of edges, for tables and pictures.
+# Short texts for the callers, ports and rules of edges, for tables and pictures.
 
 
-_FEW = 3  # callers that are listed as exceptions
+_MAX_EXCEPTIONS = 3  # callers that are listed as exceptions
 _NUMBERED = regex(r"(\D*)(\d*)")
-_MANY = 4  # with fewer callers, they are listed instead of the exceptions
+_MIN_CALLERS_FOR_EXCEPTIONS = 4  # with fewer callers, they are listed instead of the exceptions
 
 
 def sources_of(bundle: Bundle, graph: Graph) -> list[str]:
     """Return the callers of a bundle, each as one entry. Nearly all callers are one entry that names the exceptions."""
     everybody = graph.everybody
-    if not everybody or len(bundle.sources) < _MANY:
+    if not everybody or len(bundle.sources) < _MIN_CALLERS_FOR_EXCEPTIONS:
         return list(bundle.sources)
     chosen = set(bundle.sources)
     missing = [name for name in everybody if name not in chosen]
@@ -37,7 +37,7 @@ def sources_of(bundle: Bundle, graph: Graph) -> list[str]:
         return [ANYONE]
     if missing == ["anonymous"]:
         return [ANY_IDENTITY]
-    if len(missing) <= _FEW and 2 * len(missing) <= len(chosen):
+    if len(missing) <= _MAX_EXCEPTIONS and 2 * len(missing) <= len(chosen):
         return [f"{ANYONE} but {', '.join(missing)}"]
     return list(bundle.sources)
 
@@ -53,10 +53,12 @@ def caller_names(bundle: Bundle, graph: Graph) -> list[str]:
 def target_names(bundle: Bundle, graph: Graph) -> list[str]:
     """Return the names of the destinations of a row. Many pods that are all pods of a namespace are `pod:NS/*`."""
     homes: dict[str, set[str]] = defaultdict(set)
-    for node in graph.nodes.values() if graph.is_whole and len(bundle.targets) > _MANY else ():
+    for node in graph.nodes.values() if graph.is_whole and len(bundle.targets) > _MIN_CALLERS_FOR_EXCEPTIONS else ():
         if node.kind is NodeKind.POD:
             homes[str(node.namespace)].add(node.id)
-    whole = {home: pods for home, pods in homes.items() if len(pods) > _FEW and pods.issubset(bundle.targets)}
+    whole = {
+        home: pods for home, pods in homes.items() if len(pods) > _MAX_EXCEPTIONS and pods.issubset(bundle.targets)
+    }
     covered = {name for pods in whole.values() for name in pods}
     names = [f"pod:{home}/*" for home in whole] + [name for name in bundle.targets if name not in covered]
     return sorted(names, key=natural)
@@ -128,10 +130,10 @@ def limit(texts: Sequence[str], most: int) -> list[str]:
     return list(texts) if len(texts) <= most else [*texts[:most], f"... and {len(texts) - most} more"]
 
 
-_MOST_NAMES = 6  # in one cell
-_MOST_LINES = 12  # lines of conditions in one cell
-_WIDTH = 60
-_MOST_PAIRS = 200  # pairs of one bundle that get a row each
+_MAX_NAMES = 6  # in one cell
+_MAX_CONDITION_LINES = 12  # lines of conditions in one cell
+_CONDITION_CHARS = 60
+_MAX_PAIR_ROWS = 200  # pairs of one bundle that get a row each
 _FIELDS = (
     "from",
     "to",
@@ -175,7 +177,7 @@ def list_rows(graph: Graph) -> Iterator[Bundle]:
         if bundle.is_open_egress:
             continue  # a section lists them
         pods = [name for name in bundle.sources if graph.by_pod and name in graph.nodes and name.startswith("pod:")]
-        if not pods or len(pods) * len(bundle.targets) > _MOST_PAIRS:
+        if not pods or len(pods) * len(bundle.targets) > _MAX_PAIR_ROWS:
             yield bundle
             continue
         rest = tuple(name for name in bundle.sources if name not in pods)
@@ -198,10 +200,10 @@ def list_sections(graph: Graph, *, full: bool = False) -> Iterator[str]:
 
 
 def _list(names: Sequence[str], pods: Sequence[GraphNode], *, full: bool) -> str:
-    if len(names) == len(pods) and len(names) > _MOST_NAMES and not full:
+    if len(names) == len(pods) and len(names) > _MAX_NAMES and not full:
         return f"all {len(names)} workloads"
     keys = [name.partition(":")[2] or name for name in sorted(names, key=natural)]
-    return ", ".join(_limit(keys, 2 * _MOST_NAMES, full=full))
+    return ", ".join(_limit(keys, 2 * _MAX_NAMES, full=full))
 
 
 def _limit(texts: Sequence[str], most: int, *, full: bool) -> list[str]:
@@ -212,22 +214,25 @@ def _limit(texts: Sequence[str], most: int, *, full: bool) -> list[str]:
 
 def _row(bundle: Bundle, graph: Graph, *, full: bool) -> list[Lines]:
     callers = caller_names(bundle, graph)
-    if len(callers) > _MOST_NAMES:
+    if len(callers) > _MAX_NAMES:
         callers.sort(key=lambda name: not is_wide(name, graph))  # the widest names are shown first
-    to = _limit(target_names(bundle, graph), _MOST_NAMES, full=full)
+    to = _limit(target_names(bundle, graph), _MAX_NAMES, full=full)
     to += [f"  by {service}" for service in ([f"service:{bundle.service}"] if bundle.service else [])]
     to += [f"  -> {name}" for name in bundle.leads_to]
     conditions = [
-        line for way in bundle.ways if way.condition and bundle.condition for line in wrap(way.condition, _WIDTH)
+        line
+        for way in bundle.ways
+        if way.condition and bundle.condition
+        for line in wrap(way.condition, _CONDITION_CHARS)
     ]
     rules = [line for origin in bundle.deciders for line in rule_lines(origin)] or ["no policy"]
     return [
-        _limit(callers, _MOST_NAMES, full=full),
+        _limit(callers, _MAX_NAMES, full=full),
         to,
         [ports_of(bundle)],
         [bundle.verdict_text],
-        _limit(conditions, _MOST_LINES, full=full),
-        _limit(rules, _MOST_LINES, full=full),
+        _limit(conditions, _MAX_CONDITION_LINES, full=full),
+        _limit(rules, _MAX_CONDITION_LINES, full=full),
     ]
 
 

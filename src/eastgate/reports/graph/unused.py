@@ -27,7 +27,7 @@ from eastgate.reports.columns import Line, columns, lay_out
 from eastgate.reports.graph.conditions import allowed_when
 from eastgate.reports.graph.text import limit, rule_lines
 
-# : Layers without some of their rules
+# Layers without some of their rules
 
 
 RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
@@ -55,7 +55,7 @@ def _chain(chain: Chain, keys: frozenset[RuleKey]) -> Chain:
     return replace(chain, stages=tuple(stages))
 
 
-_MOST = 4  # rules that are named as replacements of one rule
+_MAX_REPLACEMENTS = 4  # rules that are named as replacements of one rule
 _AUTHORED = frozenset({RuleKind.LISTED, RuleKind.SCHEME})
 
 
@@ -235,7 +235,7 @@ def unused_text(unused: Unused, *, width: int | None = None, color: bool = False
         [
             rule_lines(finding.origin),
             [str(finding.proof)],
-            limit(["a default" if origin is None else str(origin) for origin in finding.instead], _MOST),
+            limit(["a default" if origin is None else str(origin) for origin in finding.instead], _MAX_REPLACEMENTS),
         ]
         for finding in unused.rules
     ]

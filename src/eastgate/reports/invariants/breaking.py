@@ -105,7 +105,7 @@ class BreachHunt:
             self._existing = _prove_again(paired, statement, otherwise, self._is_late)
             return
         try:
-            self._existing = _BreachSearch(paired, statement, {}, self._is_late).run_alone()
+            self._existing = _BreachSearch(paired, statement, {}, self._is_late).search_without_comparison()
             is_broken = self._existing is not None and self._existing.counterexample is not None
             if not is_broken and statement.include_future and may_select(paired, statement, self._targets):
                 self._future = _find_in_future(paired, statement, self._is_late)
@@ -167,7 +167,7 @@ def _find_in_future(comparison: AuthorityComparison, statement: Statement, is_la
                 namespaces=namespaces,
                 is_late=is_late,
             )
-            breach = _BreachSearch(paired, statement, imagined, is_late).run_alone()
+            breach = _BreachSearch(paired, statement, imagined, is_late).search_without_comparison()
             if breach is None:
                 differing = compare_pairs(paired, spellings=False, is_late=is_late, beside=False)
                 breach = _BreachSearch(differing, statement, imagined, is_late).run()
@@ -197,7 +197,7 @@ class _BreachSearch:
         self._doubt: str | None = None
         self._is_about_destinations = True
 
-    def run_alone(self) -> Breach | None:
+    def search_without_comparison(self) -> Breach | None:
         """Search for requests that break the statement with the change; None if a comparison is needed."""
         pairing = self._comparison.pairing
         places = {pair: found for pair in pairing.pairs if (found := self._places(pair))}

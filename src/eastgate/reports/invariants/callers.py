@@ -36,8 +36,8 @@ from eastgate.reach.caller_sets import CallerSet, CallerSets
 from eastgate.reports.invariants.model import ALL_ACCOUNTS, CallerGroup, CallerSelector, Statement
 
 Labels = Mapping[str, str]
-_OTHER = "any-other"  # a value that no selector names
-_MOST_LABELLINGS = 4096
+_OTHER_VALUE = "any-other"  # a value that no selector names
+_MAX_LABELLINGS = 4096
 
 
 class TooManyLabels(Exception):  # noqa: N818 - it is not an error, it is a third answer
@@ -45,7 +45,7 @@ class TooManyLabels(Exception):  # noqa: N818 - it is not an error, it is a thir
 
 
 @dataclass(frozen=True, slots=True)
-class MeantCallers:
+class SelectedCallers:
     """The selected cells of callers, some of them only if their identity meets a condition."""
 
     callers: CallerSet
@@ -97,7 +97,7 @@ class CallerTest:
     def _selectors(self) -> Iterator[Selector]:
         return (group.namespaces for group in self._groups if group.namespaces is not None)
 
-    def choose(self, sets: CallerSets, *, meant: bool) -> list[MeantCallers]:
+    def choose(self, sets: CallerSets, *, meant: bool) -> list[SelectedCallers]:
         """Return the callers that are selected, or those that are not. Callers that may be either are in both.
 
         Callers with workloads come first, because they make better examples. Identities with a name follow, then
@@ -106,7 +106,7 @@ class CallerTest:
         chosen: list[CallerCell] = []
         without_pods: list[CallerCell] = []
         unnamed: list[CallerCell] = []
-        conditional: list[MeantCallers] = []
+        conditional: list[SelectedCallers] = []
         for cell in sets.cells:
             counts = self._include_future or not self.is_future(cell, sets)
             holds = self._holds(cell, meant=meant) if counts else NEVER
@@ -116,8 +116,8 @@ class CallerTest:
                 is_named = isinstance(cell, IdentityCell | AccountsIn | Name | AnonymousCell)
                 (chosen if self._workloads(cell) else without_pods if is_named else unnamed).append(cell)
             elif holds != NEVER:
-                conditional.append(MeantCallers(sets.set_of((cell,)), holds))
-        first, *rest = (MeantCallers(sets.set_of(cells), ALWAYS) for cells in (chosen, without_pods, unnamed))
+                conditional.append(SelectedCallers(sets.set_of((cell,)), holds))
+        first, *rest = (SelectedCallers(sets.set_of(cells), ALWAYS) for cells in (chosen, without_pods, unnamed))
         return [each for each in (first, *conditional, *rest) if each.callers]
 
     def pods_of(self, cell: CallerCell) -> list[str]:
@@ -217,14 +217,14 @@ class CallerTest:
         options: dict[str, list[str | None]] = {}
         for selector in self._selectors():
             for key, value in selector.match_labels:
-                options.setdefault(key, [None, _OTHER]).append(value)
+                options.setdefault(key, [None, _OTHER_VALUE]).append(value)
             for term in selector.expressions:
-                options.setdefault(term.key, [None, _OTHER]).extend(sorted(term.values))
-        options[NAME_LABEL] = [namespace or _OTHER]
+                options.setdefault(term.key, [None, _OTHER_VALUE]).extend(sorted(term.values))
+        options[NAME_LABEL] = [namespace or _OTHER_VALUE]
         size = 1
         for values in options.values():
             size *= len(values)
-        if size > _MOST_LABELLINGS:
+        if size > _MAX_LABELLINGS:
             raise TooManyLabels
         for chosen in product(*options.values()):
             yield {key: value for key, value in zip(options, chosen, strict=True) if value is not None}

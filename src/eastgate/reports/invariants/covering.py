@@ -64,7 +64,7 @@ class OwnAccess:
         return cls(frozenset(pods), workload.host_ip)
 
 
-# : Names that no manifest declares
+# Names that no manifest declares
 
 
 def find_missing(statement: Statement, world: World) -> Iterator[Diagnostic]:

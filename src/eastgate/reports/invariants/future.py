@@ -38,8 +38,8 @@ from eastgate.ir.symbolic.cells import OTHER as UNNAMED
 from eastgate.reports.invariants.labels import OTHER, Labelling, TooManyLabellings, labellings, terms_of
 from eastgate.reports.invariants.model import CallerSelector
 
-_MOST_IN_A_NAMESPACE = 4_096
-_MOST = 20_000
+_MAX_LABELLINGS = 4_096
+_MAX_IMAGINED_PODS = 20_000
 
 # Keys for terms of targets that are not labels. No label has such a key.
 _NEW_ACCOUNT = "new-account"
@@ -135,7 +135,7 @@ Labeller = Callable[[Sequence[tuple[Requirement, ...]], Sequence[Requirement]], 
 
 
 def _every_labelling(terms: Sequence[tuple[Requirement, ...]], demanded: Sequence[Requirement]) -> list[Labelling]:
-    return labellings(terms, demanded, _MOST_IN_A_NAMESPACE)
+    return labellings(terms, demanded, _MAX_LABELLINGS)
 
 
 def imagine_targets(
@@ -143,7 +143,7 @@ def imagine_targets(
     covers: Sequence[Cover],
     world: World,
     label: Labeller = _every_labelling,
-    most: int = _MOST,
+    most: int = _MAX_IMAGINED_PODS,
 ) -> list[list[ImaginedPod]]:
     """Return imagined pods for these targets of policies, as `imagine` does. Raises TooManyLabellings."""
     targets: dict[str | None, dict[Target, None]] = {}  # by namespace; None: of any namespace
@@ -204,10 +204,10 @@ def imagine_callers(authority: Authority, callers: CallerSelector) -> tuple[list
     numbers = count(1)
     for namespace, is_new, version in _homes(homes, world):
         own = [term for target in targets for term in _terms(target, namespace, world)]
-        for labels in labellings((*selecting, *own), (), _MOST_IN_A_NAMESPACE):
+        for labels in labellings((*selecting, *own), (), _MAX_LABELLINGS):
             for account in (*_accounts(namespace.name, world), _NEW_ACCOUNT):
                 number = next(numbers)
-                if number > _MOST:
+                if number > _MAX_IMAGINED_PODS:
                     raise TooManyLabellings
                 chosen = {**labels, _ACCOUNT: account}
                 pod = _imagined(chosen, namespace, (), number, world, is_new=is_new)
@@ -229,7 +229,7 @@ def _homes(selecting: Sequence[tuple[Requirement, ...]], world: World) -> Iterat
     named = {value for terms in selecting for term in terms if term.key == NAME_LABEL for value in term.values}
     numbers = count(1)
     for name in (OTHER, *sorted(named.difference(existing))):
-        for version, labels in enumerate(labellings(selecting, (), _MOST_IN_A_NAMESPACE, {NAME_LABEL: [name]})):
+        for version, labels in enumerate(labellings(selecting, (), _MAX_LABELLINGS, {NAME_LABEL: [name]})):
             if name == OTHER:
                 yield Namespace(_new_name(numbers, existing, "new-home-{}"), labels), True, None
             else:
@@ -259,7 +259,7 @@ def _namespaces(
     named = {value for term in asked if term.key == NAME_LABEL for value in term.values}
     numbers = count(1)
     for name in (*sorted({*unmade, *named}.difference(existing)), OTHER):
-        for labels in labellings(selecting, demanded, _MOST_IN_A_NAMESPACE, {NAME_LABEL: [name]}):
+        for labels in labellings(selecting, demanded, _MAX_LABELLINGS, {NAME_LABEL: [name]}):
             yield Namespace(_new_name(numbers, existing) if name == OTHER else name, labels), True
 
 

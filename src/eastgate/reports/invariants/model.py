@@ -124,10 +124,10 @@ class Statement:
         return self.mode is not Quantifier.ONLY
 
 
-# : From a document with a valid shape to its statement.
+# From a document with a valid shape to its statement.
 
 
-_NOWHERE = ends.EntryPoint("", (), {})  # an end without a destination, to ask about a name alone
+_NO_DESTINATION = ends.EntryPoint("", (), {})  # an end without a destination, to ask about a name alone
 
 
 def statement_of(spec: Node, external_auth: Mapping[str, str], namespace: str | None = None) -> Statement:
@@ -154,11 +154,11 @@ def _words(node: Node, spec: Node) -> Iterator[tuple[Question, Span]]:
     for group in (node["from"], node.nearest("from", "except")):
         for account in group.get("serviceAccounts") or ():
             named = ends.ServiceAccount.of_key(account.text.replace(ALL_ACCOUNTS, "default"))
-            yield Question(named, _NOWHERE), account.span
+            yield Question(named, _NO_DESTINATION), account.span
         for identity in group.get("identities") or ():
             if identity.text.startswith(SCHEME) and not identity.text.endswith("/*"):
-                yield Question(ends.SpiffeId(identity.text), _NOWHERE), identity.span
-    asked = Question(ends.ANONYMOUS, _NOWHERE)
+                yield Question(ends.SpiffeId(identity.text), _NO_DESTINATION), identity.span
+    asked = Question(ends.ANONYMOUS, _NO_DESTINATION)
     for method in node.nearest("http", "methods"):
         yield replace(asked, method=method.text), method.span
     for message in node.get("mcpMethods") or ():

@@ -18,7 +18,7 @@ from eastgate.reports.invariants.future import ImaginedPod
 from eastgate.reports.invariants.model import Statement, statement_of
 from eastgate.reports.invariants.shapes import CLUSTER_KIND, KINDS, SERVED, check_namespace
 
-# : The result of a statement, with its counterexample.
+# The result of a statement, with its counterexample.
 
 
 class StatementStanding(enum.StrEnum):

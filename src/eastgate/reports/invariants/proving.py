@@ -47,7 +47,7 @@ from eastgate.reports.invariants.model import Statement
 from eastgate.reports.invariants.objects import Counterexample, StatementFinding, StatementStanding
 from eastgate.reports.invariants.requests import requests_at, spelled_path
 
-_MOST_CANDIDATES = 64  # requests to imagined workloads that the engine decides one by one
+_MAX_CANDIDATES = 64  # requests to imagined workloads that the engine decides one by one
 _TOO_MANY_LABELS = (
     "it is not proven for workloads that do not exist yet: policies select by too many labels "
     "(to exclude them, leave out includeFuture)"
@@ -63,9 +63,9 @@ def prove(authority: Authority, statement: Statement) -> StatementFinding:
     diagnostics = tuple(_selecting_nothing(statement, authority))
     try:
         with no_collection():
-            counterexample = proof.to_what_exists()
+            counterexample = proof.check_existing()
             if counterexample is None and statement.include_future:
-                counterexample = proof.to_what_may_come()
+                counterexample = proof.check_future()
     except TooManyLabels:
         return StatementFinding(
             StatementStanding.NOT_PROVEN, "namespaces are selected by too many labels", diagnostics=diagnostics
@@ -140,7 +140,7 @@ class StatementProof:
         nothing = "no manifest declares its destinations"
         return self._first_doubt or (None if self._is_about_something else nothing)
 
-    def to_what_exists(self) -> Counterexample | None:
+    def check_existing(self) -> Counterexample | None:
         """Search for a request to an existing destination."""
         search = _WorldAnswers(self._authority, self._statement)
         places = list(covered(self._statement, search.reach))
@@ -152,7 +152,7 @@ class StatementProof:
         self._is_about_something = bool(places)
         return None
 
-    def to_what_may_come(self) -> Counterexample | None:
+    def check_future(self) -> Counterexample | None:
         """Search for a request to a workload that does not exist yet."""
         authority, statement = self._authority, self._statement
         try:
@@ -179,10 +179,10 @@ class StatementProof:
                 for place in covered(statement, search.reach, imagined)
                 if (place.member in imagined) is bool(called)
             ]
-            candidates = list(islice(self._candidates(search, places), _MOST_CANDIDATES + 1))
+            candidates = list(islice(self._candidates(search, places), _MAX_CANDIDATES + 1))
             self._doubt(self._left_out(places))
         self._is_about_something = self._is_about_something or bool(places)
-        for place, witness in candidates[:_MOST_CANDIDATES]:
+        for place, witness in candidates[:_MAX_CANDIDATES]:
             pod = imagined.get(place.member)
             with authority.imagining(pod.objects if pod is not None else ()):
                 counterexample = self._confirm(search, place, witness, pod)
@@ -218,7 +218,7 @@ class StatementProof:
             return sets.everybody
         return sets.everybody & ~sets.set_of(test.only_pods(own.pods))
 
-    # : Confirmation by the engine
+    # Confirmation by the engine
 
     def _confirm(
         self, search: _WorldAnswers, place: Covered, witness: Witness, imagined: ImaginedPod | None = None
@@ -334,9 +334,7 @@ class StatementProof:
         return field_path(document, decision.span) if document is not None else None
 
     def _to_change(self, decision: Decision) -> list[str]:
-        """Return the policies to change, of which one is enough: the policy that decided, or else those that
-        could have.
-        """
+        """Return policies to change; one is enough: the policy that decided, or else those that could have."""
         if decision.policy is not None:
             return [decision.policy]
         attached = (
@@ -344,7 +342,7 @@ class StatementProof:
         )
         return list(dict.fromkeys(str(policy.ref) for policy in attached))
 
-    # : Doubts
+    # Doubts
 
     def _left_out(self, places: Sequence[Covered]) -> str | None:
         """Return the reason why a missing counterexample is not a proof: policies with errors, labels that a cluster

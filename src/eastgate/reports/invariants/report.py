@@ -29,7 +29,7 @@ _BROKEN = {
 
 
 @dataclass(frozen=True, slots=True)
-class StatementReading:
+class ReadingOptions:
     """The options with which a command reads the manifests of a statement."""
 
     manifests: Sequence[str | PathLike[str] | DocumentSource]
@@ -50,7 +50,7 @@ def headline(statement: Statement, finding: StatementFinding) -> str | None:
     return f"{_BROKEN[statement.mode]}: {example.question}: {example.reason}"
 
 
-def lines(finding: StatementFinding, reading: StatementReading) -> Iterator[str]:
+def lines(finding: StatementFinding, reading: ReadingOptions) -> Iterator[str]:
     """Yield the counterexample as a command, the line that decides it, and the policies to change."""
     example = finding.counterexample
     if example is None:
@@ -90,7 +90,7 @@ def _what_to_change(example: Counterexample) -> str:
     return "to change: no policy is about it; write one that is"
 
 
-def command(question: Question, reading: StatementReading, objects: Sequence[object] = ()) -> str:
+def command(question: Question, reading: ReadingOptions, objects: Sequence[object] = ()) -> str:
     """Return a command that explains a request. Objects that are in no file go to its standard input.
 
     `objects` are those that the request needs beside the manifests.
@@ -119,7 +119,7 @@ def command(question: Question, reading: StatementReading, objects: Sequence[obj
     return f"printf %s {shlex.quote(json.dumps(piped, ensure_ascii=False))} | {line}"
 
 
-def finding_to_json(finding: StatementFinding, reading: StatementReading) -> dict[str, object]:
+def finding_to_json(finding: StatementFinding, reading: ReadingOptions) -> dict[str, object]:
     """Return the result of a statement as plain data."""
     example = finding.counterexample
     data: dict[str, object] = {"standing": str(finding.standing), "why": finding.why, "counterexample": None}

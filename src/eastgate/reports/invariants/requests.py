@@ -47,7 +47,7 @@ from eastgate.reports.invariants.covering import OwnAccess
 from eastgate.reports.invariants.model import Quantifier, RequestSelector, Statement
 
 _CALL = "tools/call"
-_PLAIN = regex(r"[-A-Za-z0-9._~/]*")  # characters of a path that have only one spelling
+_UNAMBIGUOUS_PATH = regex(r"[-A-Za-z0-9._~/]*")  # characters of a path that have only one spelling
 
 
 def requests_at(statement: Statement, entrance: Entrance, own: OwnAccess | None = None) -> Predicate:
@@ -98,7 +98,7 @@ def _paths(paths: tuple[str, ...], looked_at: frozenset[Attribute]) -> Iterator[
     yield any_path(paths)
     exact = [comparable_path(path) for path in paths if not path.endswith("*")]
     starts = [comparable_prefix(path[:-1]) for path in paths if path.endswith("*")]
-    if not all(map(_PLAIN.fullmatch, (*exact, *starts))):
+    if not all(map(_UNAMBIGUOUS_PATH.fullmatch, (*exact, *starts))):
         return
     prefixes = [Prefix(start) for start in starts]
     if URL_PATH in looked_at:

@@ -37,7 +37,7 @@ _TOOL = regex(r"[^\s*]+\*?")
 _MCP_METHOD = regex(r"[a-z][A-Za-z0-9_]*(/[A-Za-z0-9_]+)*")
 
 
-# : Texts
+# Texts
 
 
 def _check_name(node: Node, to: Check[None], what: str, *, all_of_a_namespace: bool = False) -> None:
@@ -102,7 +102,7 @@ def _as_method(text: str) -> str:
     return f"write {capitals}" if _METHOD.fullmatch(capitals) else "write a method of HTTP, GET for example"
 
 
-# : Lists. An empty list would match nothing, so none may be empty.
+# Lists. An empty list would match nothing, so none may be empty.
 
 
 def some_entry(node: Node, to: Check[None]) -> None:

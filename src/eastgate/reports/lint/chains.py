@@ -184,7 +184,7 @@ def _compiled(stages: Sequence[Sequence[Step]]) -> Program:
     return compile_layers([Layer(Placement(None, "lint"), chain)])
 
 
-# : Shadowed and redundant rules. They are examined chain by chain, and reported once for each rule. A rule is needed as
+# Shadowed and redundant rules. They are examined chain by chain, and reported once for each rule. A rule is needed as
 # soon as it is needed on one workload. A request that the rule matches is sent through the chain. If another rule
 # decides it, that rule becomes a suspect. Then another request is searched that the rule matches and the suspects do
 # not. If there is none, the suspects decide all requests of the rule.
@@ -192,7 +192,7 @@ def _compiled(stages: Sequence[Sequence[Step]]) -> Program:
 
 RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
 
-_MOST_SUSPECTS = 8
+_MAX_SUSPECTS = 8
 _NOT_AUTHORED = (RuleKind.FALLBACK, RuleKind.UNCOVERED, RuleKind.UNREADABLE)
 
 
@@ -255,7 +255,7 @@ def _judge(candidate: ChainRule, analysis: Analysis, group: Group) -> _Verdict |
         request = witness(wanted)
         if request is None:
             return _Verdict(candidate.rule, (), True, False, group)
-        for _ in range(_MOST_SUSPECTS):
+        for _ in range(_MAX_SUSPECTS):
             caught = analysis.find_decider(candidate, request)
             if caught is None or caught in suspects or caught.origin.kind is RuleKind.UNREADABLE:
                 return None

@@ -104,7 +104,7 @@ class PolicyInventory:
         """Return the command line that asks a question; `source` are its arguments for reading manifests."""
         return shlex.join(["eastgate", "check", *self._source, *question.arguments])
 
-    # : Programs
+    # Programs
 
     def program(self, group: Group) -> Program:
         """Return the program of a group."""
@@ -142,7 +142,7 @@ class PolicyInventory:
             by_source.setdefault(id(span.source), []).append((span.line, span.end_line, key))
         return {source: sorted(documents) for source, documents in by_source.items()}
 
-    # : Existing objects
+    # Existing objects
 
     @cached_property
     def workloads_of(self) -> dict[PolicyRef, list[str]]:
@@ -221,7 +221,7 @@ def collect_labels(labels: Iterable[Mapping[str, str]]) -> Labels:
     return collection
 
 
-# : Hooks of the dialects for lint, by policy and by layer. A policy without a dialect is an error.
+# Hooks of the dialects for lint, by policy and by layer. A policy without a dialect is an error.
 
 
 def linting_of(policy: Policy) -> Linting[Any]:

@@ -24,7 +24,7 @@ from eastgate.reports.lint.inventory import Group, Policy, PolicyInventory, dial
 from eastgate.reports.lint.rules import Caller, callers, callers_in
 from eastgate.reports.lint.samples import admits_clients, can_allow, chains_for
 
-# : Callers that cannot exist: accounts and namespaces that do not exist, and other trust domains.
+# Callers that cannot exist: accounts and namespaces that do not exist, and other trust domains.
 
 
 def find_unknown_callers(inventory: PolicyInventory) -> Iterator[Finding]:
@@ -101,7 +101,7 @@ def _no_account(caller: Caller, policy: Policy, inventory: PolicyInventory) -> F
     return Finding(codes.NO_SUCH_ACCOUNT, message, span, help_, (str(policy.ref),))
 
 
-# : Workloads, Gateways and Backends that no caller can reach, and the policies that close them.
+# Workloads, Gateways and Backends that no caller can reach, and the policies that close them.
 
 
 def find_closed_points(inventory: PolicyInventory) -> Iterator[Finding]:
@@ -162,7 +162,7 @@ def _lockout_finding(policies: list[Policy], group: Group, inventory: PolicyInve
     )
 
 
-# : Routes and Backends without a policy, if others of the same Gateway have one.
+# Routes and Backends without a policy, if others of the same Gateway have one.
 
 
 def find_unprotected(inventory: PolicyInventory) -> Iterator[Finding]:
@@ -224,7 +224,7 @@ def _open(route: Route, ways: list[tuple[NamedPoint, ...]], gateway: Gateway, in
     return Finding(codes.UNPROTECTED, message, locating.name_of(route.span), help_, subjects, example)
 
 
-_MOST_RULES = 200  # rules of one layer
+_MAX_RULES = 200  # rules of one layer
 
 
 def find_disagreements(inventory: PolicyInventory) -> Iterator[Finding]:
@@ -241,7 +241,7 @@ def find_disagreements(inventory: PolicyInventory) -> Iterator[Finding]:
 
 def _refused(group: Group, layer: Layer, other: Layer, inventory: PolicyInventory) -> Iterator[Finding]:
     ports = [port.number for port in inventory.workload(group.first).ports]
-    for rule in _allowing(layer)[:_MOST_RULES]:
+    for rule in _allowing(layer)[:_MAX_RULES]:
         for caller in _accounts(rule, inventory):
             for port in ports:
                 request = _request(caller, port, inventory)

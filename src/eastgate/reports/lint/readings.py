@@ -88,7 +88,7 @@ def _as_seen(question: Question, request: Request, layers: Sequence[Layer]) -> R
 
 # Audited policies
 
-_MOST_PODS = 12  # pods of each end of connections, if the policy is a network policy
+_MAX_PODS = 12  # pods of each end of connections, if the policy is a network policy
 _NO_HEADERS = {"accept": "*/*"}  # the headers of a request without credentials
 _UNDECLARED = {"sa:default/stranger": "accounts that no manifest names", "anonymous": "callers without an identity"}
 
@@ -162,8 +162,8 @@ def _network_changes(policy: Policy, inventory: PolicyInventory) -> _Changes:
     changes, authority = _Changes(), inventory.authority
     pods = [workload for workload in inventory.world.workloads.values() if workload.is_pod]
     selected = {str(point) for point in programs_of(authority).points_of(policy.ref) if isinstance(point, str)}
-    chosen = [pod for pod in pods if pod.key in selected][:_MOST_PODS]
-    for pod, other in product(chosen, pods[:_MOST_PODS]):
+    chosen = [pod for pod in pods if pod.key in selected][:_MAX_PODS]
+    for pod, other in product(chosen, pods[:_MAX_PODS]):
         for source, to in ((other, pod), (pod, other)) if pod is not other else ():
             port = next((port.number for port in to.ports), 8080)
             asked = Question.of(f"pod:{source.namespace}/{source.name}", f"pod:{to.namespace}/{to.name}", port=port)

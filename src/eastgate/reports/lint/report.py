@@ -15,12 +15,12 @@ from eastgate.basics.records import dataclass
 from eastgate.dialects.linting import Finding, enumerated
 from eastgate.reading.manifests.codes import DUPLICATE_OBJECT
 
-# : Findings for a reader: those with one cause are merged. Of many findings with one code, most are only counted.
+# Findings for a reader: those with one cause are merged. Of many findings with one code, most are only counted.
 
 
-_MOST_OF_ONE_CODE: Final = 10
-_MOST_PLACES: Final = 3
-_MOST_OBJECTS: Final = 5  # objects in the sentence about variants
+_MAX_GROUPS_PER_CODE: Final = 10
+_MAX_PLACES: Final = 3
+_MAX_OBJECTS: Final = 5  # objects in the sentence about variants
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class FindingGroup:
         if not all(finding.environments for finding in findings):
             return None
         names = dict.fromkeys(name for finding in findings for name in finding.environments)
-        return enumerated(list(names), _MOST_PLACES)
+        return enumerated(list(names), _MAX_PLACES)
 
     @property
     def also(self) -> str | None:
@@ -45,7 +45,7 @@ class FindingGroup:
         if not self.others:
             return None
         count = len(self.others)
-        return f"{count:,} more: {enumerated([_place(finding) for finding in self.others], _MOST_PLACES)}"
+        return f"{count:,} more: {enumerated([_place(finding) for finding in self.others], _MAX_PLACES)}"
 
     @property
     def shown(self) -> Finding:
@@ -59,7 +59,7 @@ class FindingGroup:
         named = [f"`{printable(name)}`" for name in files]
         where = " and ".join(named) if len(named) == 2 else enumerated(named)
         hold = "hold" if len(named) > 1 else "holds"
-        message = f"{where} {hold} variants of {count}: {enumerated(objects, _MOST_OBJECTS)}"
+        message = f"{where} {hold} variants of {count}: {enumerated(objects, _MAX_OBJECTS)}"
         return replace(self.first, message=message, help=f"{self.first.help}, or read the files apart: --exclude")
 
 
@@ -101,7 +101,7 @@ def group_findings(findings: Sequence[Finding]) -> list[FindingGroup]:
         key = (finding.code.id, causes.get(cause, cause) if finding.code is DUPLICATE_OBJECT else cause)
         if key not in groups:
             of_code = shown.setdefault(finding.code.id, [])
-            if len(of_code) == _MOST_OF_ONE_CODE:
+            if len(of_code) == _MAX_GROUPS_PER_CODE:
                 key = of_code[-1]
             else:
                 of_code.append(key)
@@ -114,7 +114,7 @@ def singly(findings: Iterable[Finding]) -> list[FindingGroup]:
     return [FindingGroup(finding) for finding in findings]
 
 
-# : Environments: a finding that several environments have is shown once.
+# Environments: a finding that several environments have is shown once.
 
 
 def merge_findings(found: Mapping[str, Sequence[Finding]]) -> list[Finding]:
@@ -134,7 +134,7 @@ def merge_findings(found: Mapping[str, Sequence[Finding]]) -> list[Finding]:
     return sorted(marked, key=lambda finding: finding.sort_key)
 
 
-# : Baselines: a file of accepted findings. Only new findings count. A finding is recognized by its code, its object and
+# Baselines: a file of accepted findings. Only new findings count. A finding is recognized by its code, its object and
 # the text of its lines. The lines may move.
 
 

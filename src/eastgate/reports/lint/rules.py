@@ -20,7 +20,7 @@ from eastgate.reports.lint.inventory import Policy, PolicyInventory, statements_
 from eastgate.reports.lint.solving import contradiction, is_possible
 from eastgate.settings import Settings
 
-# : The callers that policies of any dialect name, each with the text that names it.
+# The callers that policies of any dialect name, each with the text that names it.
 
 
 @dataclass(frozen=True, slots=True)

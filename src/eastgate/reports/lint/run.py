@@ -26,7 +26,7 @@ from eastgate.reports.lint.suppression import drop_suppressed
 from eastgate.reports.lint.targets import find_empty_targets, find_unenforced
 from eastgate.settings import Settings
 
-# : The checks for policies of all dialects, in one table. The checks of one dialect are in its `lint.py`.
+# The checks for policies of all dialects, in one table. The checks of one dialect are in its `lint.py`.
 
 
 Check: TypeAlias = Callable[[PolicyInventory], Iterable[Finding]]
@@ -46,7 +46,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-# : The services of the engine for the checks of dialects.
+# The services of the engine for the checks of dialects.
 
 
 class CheckContext(PolicyInventory):

@@ -41,7 +41,7 @@ from eastgate.ir import PolicyRef
 from eastgate.reports.lint.inventory import Labels, Policy, PolicyInventory, collect_labels, statements_of
 from eastgate.settings import Sidecars
 
-# : Labels in selectors that no workload has, and suggestions for them.
+# Labels in selectors that no workload has, and suggestions for them.
 
 
 Selecting: TypeAlias = PodsMatching | PodsAcross | PodsOfService | ExternalsMatching  # targets that select by labels

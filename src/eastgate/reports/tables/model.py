@@ -18,7 +18,7 @@ from eastgate.reading.manifests import ANYWHERE, Bounds, Node
 from eastgate.reports.invariants import Statement
 from eastgate.settings import Settings
 
-# : Coverage of rules by cases: a case exercises a rule that decided, accepted, passed on or was observed.
+# Coverage of rules by cases: a case exercises a rule that decided, accepted, passed on or was observed.
 
 
 Key = tuple[str, int, str]

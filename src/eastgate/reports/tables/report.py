@@ -10,7 +10,7 @@ from eastgate.authority.trace_json import origin_to_json
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cluster.unread import Handling, describe_unconsidered
 from eastgate.reports.explain import explain_rule
-from eastgate.reports.invariants.report import StatementReading, command, finding_to_json, lines
+from eastgate.reports.invariants.report import ReadingOptions, command, finding_to_json, lines
 from eastgate.reports.tables.model import Coverage
 from eastgate.reports.tables.run import Result, Run
 
@@ -76,9 +76,9 @@ def _more(result: Result) -> Iterator[str]:
         yield from explain_rule(result.decision) if result.decision is not None else ()
 
 
-def _reading(result: Result) -> StatementReading:
+def _reading(result: Result) -> ReadingOptions:
     table = result.table
-    return StatementReading(table.manifests, table.objects, table.settings, table.unread, table.jwks, table.environment)
+    return ReadingOptions(table.manifests, table.objects, table.settings, table.unread, table.jwks, table.environment)
 
 
 def _result(result: Result) -> dict[str, object]:

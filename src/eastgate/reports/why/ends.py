@@ -35,7 +35,7 @@ from eastgate.ir.addresses import parse_address
 from eastgate.reports.explain import explain
 from eastgate.settings import Settings
 
-# : A logged decision: the content of the line, its comparison with the present manifests, and the explanation.
+# A logged decision: the content of the line, its comparison with the present manifests, and the explanation.
 
 
 _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
@@ -143,7 +143,7 @@ def _shown(origin: Origin, color: bool) -> Iterator[str]:
         yield from snippet(origin.span, color=color)
 
 
-_GENERATED = 2  # parts of a pod's name that controllers generate
+_GENERATED_NAME_PARTS = 2  # parts of a pod's name that controllers generate
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ def _pod_of(end: LoggedEnd, world: World) -> Pod | None:
 def _pods_named(namespace: str, name: str, world: World) -> Iterator[Pod]:
     """Yield the pod of a name, or its controller: `cart-7d4b9-x2x4z` is a pod of `cart`."""
     parts = name.split("-")
-    for count in range(min(_GENERATED + 1, len(parts))):
+    for count in range(min(_GENERATED_NAME_PARTS + 1, len(parts))):
         candidate = "-".join(parts[: len(parts) - count])
         if world.find_workloads(namespace, candidate):
             yield Pod(namespace, candidate)

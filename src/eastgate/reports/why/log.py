@@ -20,7 +20,7 @@ from eastgate.reports.why.others import explain_logged
 from eastgate.reports.why.proxies import explain_observation
 from eastgate.settings import Settings
 
-# : Explains a decision in the log of `eastgate authorizer` by the present manifests.
+# Explains a decision in the log of `eastgate authorizer` by the present manifests.
 
 
 def explain_record(record: Mapping[str, Any], authority: Authority) -> Explanation:
@@ -67,7 +67,7 @@ LoggedLine: TypeAlias = "Observation | LoggedDecision | Mapping[str, Any]"
 """A decision of Eastgate's proxies, of other proxies, or of `eastgate authorizer`."""
 
 _MESHES = IPv4Network("127.64.0.0/10")
-_ITSELF = "default/localhost"  # the name in proxies of the rule that lets a workload call itself
+_SELF_ACCESS_RULE = "default/localhost"  # the name in proxies of the rule that lets a workload call itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,9 @@ class Log:
     def locate(self, authority: Authority) -> None:
         """Add the addresses of a local mesh to an Authority: a caller named localhost is the workload itself."""
         if self.is_local:
-            itself = (seen for seen in self.observations if seen.who.startswith(_ITSELF) and seen.source is not None)
+            itself = (
+                seen for seen in self.observations if seen.who.startswith(_SELF_ACCESS_RULE) and seen.source is not None
+            )
             authority.assign_addresses({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})
 
 

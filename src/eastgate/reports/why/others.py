@@ -22,7 +22,7 @@ from eastgate.reports.why.ends import (
     require_called,
 )
 
-_ALL = 1_000_000  # more than all rules of a layer
+_MAX_NEAREST_RULES = 1_000_000  # more than all rules of a layer
 
 
 def explain_logged(logged: LoggedDecision, authority: Authority, given: GivenEnds) -> Explanation:
@@ -109,7 +109,7 @@ def _decide(logged: LoggedDecision, called: LocatedDestination, authority: Autho
     return decision if layers == decision.layers else decision.narrowed(layers, decision.arrival.request)
 
 
-# : The meaning of the line
+# The meaning of the line
 
 
 def _origins_named(logged: LoggedDecision, authority: Authority) -> tuple[Origin, ...]:
@@ -188,6 +188,6 @@ def _unknown_in_rules(decision: Decision) -> set[str]:
     if decision.allowed:
         return set()
     request = decision.arrival.request
-    misses = (miss for layer in decision.trace(nearest=_ALL).layers for miss in layer.nearest)
+    misses = (miss for layer in decision.trace(nearest=_MAX_NEAREST_RULES).layers for miss in layer.nearest)
     may_match = (miss.missed for miss in misses if truth(miss.rule.when, request) is None)
     return {str(atom.attribute) for atoms in may_match for atom in atoms}

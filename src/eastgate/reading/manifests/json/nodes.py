@@ -14,10 +14,10 @@ from eastgate.reading.manifests.codes import CONTROL_CHARACTER, JSON_SYNTAX, NUM
 from eastgate.reading.manifests.findings import Findings, StopReading, shown
 from eastgate.reading.manifests.json.cursor import Cursor
 from eastgate.reading.manifests.limits import MAX_DEPTH
-from eastgate.reading.manifests.node import MOST_DIGITS, Node, Scalar
+from eastgate.reading.manifests.node import MAX_DIGITS, Node, Scalar
 from eastgate.reading.manifests.text import DecodedText
 
-# : JSON strings, numbers and words, exactly as the standard defines them.
+# JSON strings, numbers and words, exactly as the standard defines them.
 
 
 _STRING = regex(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"')
@@ -104,7 +104,7 @@ def _number(cursor: Cursor, literal: str) -> int | float:
         value = float(literal)
         if value not in (float("inf"), float("-inf")):
             return value
-    elif len(digits) <= MOST_DIGITS:
+    elif len(digits) <= MAX_DIGITS:
         return int(literal)
     message = "Kubernetes cannot hold this number"
     cursor.findings.report(NUMBER_RANGE, message, cursor.span(start, cursor.position), "write a smaller one")

@@ -16,7 +16,7 @@ from eastgate.basics.records import dataclass
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes.shape import Check
 
-# : Rules of shapes as functions of plain data, so that a shape can check nodes and plain data. A policy is read as
+# Rules of shapes as functions of plain data, so that a shape can check nodes and plain data. A policy is read as
 # nodes with positions. Other Kubernetes objects are many, and are read as plain data. A rule that takes a node is for
 # policies only; a `Demand` is for both.
 

@@ -32,7 +32,7 @@ Reader: TypeAlias = Callable[..., Any]
 """Makes the value that data describes. The text is the namespace of its object."""
 
 _Adder: TypeAlias = Callable[[Mapping[str, object], str, dict[str, Any]], None]
-_LONGEST_NAME: Final = 256  # characters; a longer text is not cached
+_MAX_CACHED_CHARS: Final = 256  # characters; a longer text is not cached
 
 
 class MisfitError(Exception):
@@ -101,7 +101,7 @@ def _text(shape: Text[Any], *, checked: bool) -> Reader:
     def text(value: object, _: str) -> object:
         if not isinstance(value, str):
             raise MisfitError
-        return (remembered if len(value) <= _LONGEST_NAME else made)(value)
+        return (remembered if len(value) <= _MAX_CACHED_CHARS else made)(value)
 
     return text
 
@@ -181,7 +181,7 @@ def _record(shape: Record[Any], *, checked: bool) -> Reader:
         into, is_missed = parameter(key, of), _is_missed(of) if checked else None
         read = reader(of.shape, checked=checked)
         if into is None or is_missed or of.when or of.blank or of.home:
-            others.append(_adder(key, into, read, is_missed, of))
+            others.append(_field_reader(key, into, read, is_missed, of))
         else:
             simple.append((key, into, read))
     demands = [demand for rule in shape.rules if (demand := _demand(rule, checked=checked)) is not None]
@@ -205,7 +205,7 @@ def _record(shape: Record[Any], *, checked: bool) -> Reader:
     return record
 
 
-def _adder(key: str, into: str | None, read: Reader, is_missed: Condition | None, of: Field[Any]) -> _Adder:
+def _field_reader(key: str, into: str | None, read: Reader, is_missed: Condition | None, of: Field[Any]) -> _Adder:
     """Return a function that adds the value of a field to the arguments."""
     when, blank, is_home = of.when, of.blank, of.home
 

@@ -20,7 +20,7 @@ from eastgate.reading.manifests.findings import shown
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import codes
 
-# : Regular expressions for names that API servers and editors support. They mean the same in Go's RE2, in Python and in
+# Regular expressions for names that API servers and editors support. They mean the same in Go's RE2, in Python and in
 # JavaScript: no look-ahead, no Unicode classes. If one expression cannot limit the length of a part, a second one does.
 
 

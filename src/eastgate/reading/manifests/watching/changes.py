@@ -25,7 +25,7 @@ from eastgate.basics.tasks import innermost
 from eastgate.reading.manifests.files import ANYWHERE, SUFFIXES, Bounds
 from eastgate.reading.manifests.kustomizations import FILES
 
-# : Tests whether a file is being written. Reading it then gives half of it, or nothing.
+# Tests whether a file is being written. Reading it then gives half of it, or nothing.
 
 
 SETTLING = 0.5  # seconds
@@ -67,8 +67,8 @@ _STEP_MS = 5
 _DEBOUNCE_MS = 20
 _SETTLE_MS = 100
 _RESCAN_SECONDS = 3.0
-_POLL = 0.5
-_MOST_LINKS = 40
+_POLL_SECONDS = 0.5
+_MAX_LINKS = 40
 
 FileStamp = tuple[int, int, int, int, int]
 """The device, inode, size and times of a file."""
@@ -105,7 +105,7 @@ async def watch_changes(
     paths: _Paths | Callable[[], _Paths],
     *,
     on_poll: Callable[[str], None] = lambda _: None,
-    poll_every: float = _POLL,
+    poll_every: float = _POLL_SECONDS,
     bounds: Callable[[], Bounds] = lambda: ANYWHERE,
     since: Mapping[str, FileStamp] | None = None,
 ) -> AsyncGenerator[frozenset[str], None]:
@@ -235,7 +235,7 @@ def _stamp_link(path: str, snapshot: _Snapshot) -> None:
 
 def _follow(path: str, snapshot: _Snapshot) -> None:
     """Watch the folder of each link on the way to a path, and of its end. Any of them may be replaced."""
-    for _ in range(_MOST_LINKS):
+    for _ in range(_MAX_LINKS):
         snapshot.folders.add(_nearest(os.path.dirname(path)))
         link = path
         while link != os.path.dirname(link) and not os.path.islink(link):

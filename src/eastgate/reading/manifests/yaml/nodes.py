@@ -41,7 +41,7 @@ from eastgate.reading.manifests.yaml.parser import (
     event_source,
 )
 
-# : Reads YAML scalars with their tags, and reports tags that do not fit.
+# Reads YAML scalars with their tags, and reports tags that do not fit.
 
 
 _CORE = "tag:yaml.org,2002:"

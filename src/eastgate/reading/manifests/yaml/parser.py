@@ -10,7 +10,7 @@ from eastgate.basics.regexes import regex
 from eastgate.reading.manifests.codes import CONTROL_CHARACTER, SEPARATOR, YAML_SYNTAX
 from eastgate.reading.manifests.text import DecodedText
 
-# : Splits a YAML stream into its documents, as kubectl does. kubectl cuts a stream at the lines that begin with `---`
+# Splits a YAML stream into its documents, as kubectl does. kubectl cuts a stream at the lines that begin with `---`
 # before it parses any YAML, and reads the first document of each piece. Its lines end with LF or CRLF only, only a
 # comment may follow a `---` on its line, and directives and `...` split nothing. If YAML alone would find more
 # documents in a text, that is an error, here or in the reader of a piece.
