@@ -62,9 +62,9 @@ from eastgate.reports.graph.conditions import allowed_when, explain_branches
 from eastgate.reports.rephrasing import options, spellings
 
 _MAX_ARRIVALS, _MAX_ATOMS = 64, 80  # limits of one symbolic evaluation
-_MAX_WITNESS_ATOMS = 30  # most atoms of a condition for which a witness is searched
-_MAX_EXAMPLES = 8  # most conditions for which an example is searched
-_MAX_CONDITION_CHARS = 160  # characters; if the conditions are longer, an example is shown instead
+_MAX_WITNESS_ATOMS = 30  # of a condition for which a witness is searched
+_MAX_EXAMPLES = 8  # conditions for which an example is searched
+_MAX_CONDITION_CHARS = 160  # if the conditions are longer, an example is shown instead
 _IS_HTTP, _IS_BYTES = (Is(APPLICATION, OneOf(frozenset({name}))) for name in ("http", "bytes"))
 
 _RAW_PROTOCOLS = frozenset({"tcp", "tls", "https", "udp", "mongo", "mysql", "redis"})
@@ -173,8 +173,8 @@ class AllowedRequests:
         """Yield the question without a token and with a token of each issuer, if it names none and rules read
         tokens.
         """
-        said = (self._question.claims, self._question.token, self._question.headers)
-        if not self._reads_tokens or self._question.no_token or any(part is not None for part in said):
+        token_parts = (self._question.claims, self._question.token, self._question.headers)
+        if not self._reads_tokens or self._question.no_token or any(part is not None for part in token_parts):
             yield question
             return
         yield replace(question, claims=None, no_token=True)

@@ -19,8 +19,8 @@ _GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"
 _VERDICT = regex(r"(?<![^\s])(allow|deny|ALLOW|DENY)\b")
 _COLORED_COLUMNS = ("VERDICT", "ACTION")  # columns whose cells begin with a verdict
 _VERDICTS = frozenset({"allow", "deny", "ALLOW", "DENY"})
-_MIN_COLUMN_CHARS = 10  # characters; least width of a column that breaks its lines
-_READABLE_CHARS = 30  # characters; with less room, the first column moves above the others, or the last below them
+_MIN_COLUMN_CHARS = 10  # least width of a column that breaks its lines
+_READABLE_CHARS = 30  # with less room, the first column moves above the others, or the last below them
 _BELOW_FIRST_INDENT, _BELOW_ROW_INDENT = "  ", "    "
 _WORD_WITH_SPACES = regex(r"\S+\s*")
 

@@ -23,7 +23,7 @@ from eastgate.reports.columns import indent_lines, lay_out
 from eastgate.reports.conditions import condition_text
 from eastgate.reports.connections import actual_text
 
-_MAX_NEAR_MISSES = 2  # most near misses, and most entries of their lists
+_MAX_NEAR_MISSES = 2  # also the most entries of their lists
 _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 
 

@@ -32,7 +32,7 @@ from eastgate.ir.labels import Requirement, Selector
 from eastgate.reports.invariants.future import Cover, ImaginedPod, imagine_targets
 from eastgate.reports.invariants.labels import OTHER, Labelling, TooManyLabellings, labellings, terms_of
 
-_MAX_PODS = 250  # most pods; with more, each selector gets only one pod
+_MAX_PODS = 250  # with more, each selector gets only one pod
 _MAX_PODS_FOR_SELECTORS = 2_000
 _MAX_LABELLINGS = 256
 _FIRST_PORT = 64_001

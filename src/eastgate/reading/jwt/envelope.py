@@ -101,7 +101,7 @@ def open_token(token: str, max_bytes: int) -> Envelope:
 
 
 _PARTS = ("header", "payload", "signature")
-_MAX_CACHED_HEADERS, _MAX_CACHED_HEADER_BYTES = 256, 512  # headers, and bytes of one header
+_MAX_CACHED_HEADERS, _MAX_CACHED_HEADER_BYTES = 256, 512
 
 
 @lru_cache(_MAX_CACHED_HEADERS)

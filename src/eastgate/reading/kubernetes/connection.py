@@ -29,7 +29,7 @@ _JSON: Final = "application/json"
 _NAMES: Final = f"{_JSON};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _APPLY: Final = "application/apply-patch+yaml"
 _PAGE_OBJECTS: Final = 500
-_TIMEOUT_SECONDS: Final = 30.0  # timeout of every answer except a watch
+_TIMEOUT_SECONDS: Final = 30.0  # for every answer except a watch
 _MAX_RELISTS: Final = 3
 
 

@@ -20,8 +20,8 @@ from eastgate.reading.kubernetes.connection import Connection, JsonObject
 from eastgate.reading.kubernetes.discovery import Resource
 from eastgate.reading.kubernetes.errors import ApiError, SilenceError, UnreachableError, error_of
 
-_WATCH_SECONDS: Final = 300.0  # seconds, and up to twice that, so that watches of many kinds do not all end together
-_SILENCE_SECONDS: Final = 90.0  # seconds without an event or a bookmark; bookmarks come about every minute
+_WATCH_SECONDS: Final = 300.0  # up to twice that, so that watches of many kinds do not all end together
+_SILENCE_SECONDS: Final = 90.0  # without an event or a bookmark; bookmarks come about every minute
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ _OTHER_TOOLS = frozenset({"ZarfInitConfig", "ZarfPackageConfig", "UDSBundle", "p
 """Kinds of tools that write `kind` and `metadata` into files of their own, without an API version."""
 _SOPS, _ENCRYPTED = "sops", "ENC["  # the key of SOPS in a manifest, and the prefix of its encrypted values
 _KUSTOMIZE = "kustomize.config.k8s.io/"
-_MAX_LIST_DEPTH = 10  # depth of lists
+_MAX_LIST_DEPTH = 10
 
 
 def everything(api_version: str, kind: str) -> bool:  # noqa: ARG001 - the signature of `Matters`

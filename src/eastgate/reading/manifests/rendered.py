@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import yaml
 
 
-_MAX_RENDERED_BYTES: Final = 256 * 1024  # bytes of JSON of all objects whose texts are kept
+_MAX_RENDERED_BYTES: Final = 256 * 1024  # JSON of all objects whose texts are kept
 
 
 @dataclass(slots=True)

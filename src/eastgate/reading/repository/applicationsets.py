@@ -22,7 +22,7 @@ from eastgate.reading.repository.tree import Folder, Tree
 
 OPEN: Final = "\0open"
 """The key of an Application with the reason why some of its parameters are unknown."""
-_MAX_APPLICATIONS = 1000  # most Applications of one set
+_MAX_APPLICATIONS = 1000  # of one ApplicationSet
 _PLACE = regex(r"\{\{-?\s*([^{}]*?)\s*-?\}\}")
 _NAME = regex(r"\.?([\w.\[\]/-]+)")
 _INDEX = regex(r"index\s+\.?([\w.]+)\s+\"?([\w./-]+)\"?")

@@ -30,7 +30,7 @@ from eastgate.reading.repository.written import ObjectName, words_in
 
 _FOLDER: Final = ".eastgate-builds"
 _MAX_MEMBERS = 64
-_MAX_MEMBER_BYTES = 512 * 1024  # bytes of one member; large ones gain little
+_MAX_MEMBER_BYTES = 512 * 1024  # large members gain little
 _MAX_BATCH_BYTES = 4 * 1024 * 1024
 _FIELDS: Final = frozenset(
     {

@@ -20,7 +20,7 @@ VARIABLE = "EASTGATE_CACHE"
 _FORMAT = b"eastgate build 1"
 _MAX_BYTES = 512 * 1024 * 1024
 _MAX_ENTRY_BYTES = 64 * 1024 * 1024
-_HASH_CHARS = 64  # characters
+_HASH_CHARS = 64
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 

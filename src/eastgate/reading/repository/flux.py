@@ -26,7 +26,7 @@ from eastgate.reading.repository.variables import FluxVariables
 GROUP: Final = "kustomize.toolkit.fluxcd.io"
 _OPERATOR = "fluxcd.controlplane.io"
 _OVERLAY = ("patches", "patchesStrategicMerge", "patchesJson6902", "components", "images", "namePrefix", "nameSuffix")
-_MAX_KUSTOMIZATIONS = 5000  # Kustomizations of one environment
+_MAX_KUSTOMIZATIONS = 5000  # of one environment
 _CLUSTERS = "clusters"
 _DATA = ("ConfigMap", "Secret")
 _Key = tuple[str, int, str]

@@ -32,7 +32,7 @@ from eastgate.reading.repository.written import WrittenFile
 # Duplicate keys in a template. Helm takes the last one, but kubectl refuses the manifest.
 
 
-_MAX_LINES = 100_000  # most lines of a document that is examined
+_MAX_LINES = 100_000  # of a document that is examined
 
 
 def last_key_wins(text: str) -> str:

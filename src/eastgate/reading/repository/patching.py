@@ -12,7 +12,7 @@ from eastgate.reading.repository.declarations import Declaration, mapping, text_
 
 _SELECTOR = regex(r"\s*([\w./-]+)\s*(==|=|!=)\s*([\w./-]*)\s*")
 _EXISTS = regex(r"\s*(!?)\s*([\w./-]+)\s*")
-_MAX_PATTERN_CHARS = 200  # characters of a pattern for names
+_MAX_PATTERN_CHARS = 200  # length of a pattern for names
 
 
 class _NoSuchPlaceError(Exception):

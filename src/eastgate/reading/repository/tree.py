@@ -36,7 +36,7 @@ from eastgate.reading.repository.declarations import (
 CHART: Final = "Chart.yaml"
 SKAFFOLD: Final = ("skaffold.yaml", "skaffold.yml")
 _TEMPLATES = ("templates", "charts", "crds")  # folders of a chart without plain manifests
-_MAX_BYTES = 16 * 1024 * 1024  # most bytes of a file whose heads are read
+_MAX_BYTES = 16 * 1024 * 1024  # larger files are not searched for heads
 _MAX_DEPTH = 64
 _MAX_FILES = 200_000
 

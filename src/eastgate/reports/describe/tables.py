@@ -48,8 +48,8 @@ def inherited_field(cluster: Cluster, policies: Sequence[Policy], workload: Work
     rows: list[tuple[str, str, str, str]] = []
     for policy in policies:
         for target in targets_of(policy, cluster.document(policy.ref)):
-            meant = target.target
-            if workload is None or meant is None or cluster.authority.world.target_matches(meant, workload):
+            selecting = target.target
+            if workload is None or selecting is None or cluster.authority.world.target_matches(selecting, workload):
                 rows.append((policy.ref.kind, policy.ref.name, target.kind, target.expression))
     rows = list(dict.fromkeys(rows))
     data = [dict(zip(("type", "name", "targetKind", "targetExpression"), row, strict=True)) for row in rows]
@@ -86,8 +86,8 @@ def policies_field(cluster: Cluster, policies: Sequence[Policy], workload: Workl
     lines: list[str] = []
     for policy in policies:
         effect = effect_of(cluster, policy.ref, workload.key)
-        meant = [target for target in policy.targets if world.target_matches(target, workload)]
-        terms = [matched_terms(target, workload, labels) for target in meant]
+        selecting = [target for target in policy.targets if world.target_matches(target, workload)]
+        terms = [matched_terms(target, workload, labels) for target in selecting]
         words = targets_of(policy, cluster.document(policy.ref))
         data.append({**policy_data(policy), "effect": effect, "matched": terms, **_targets(cluster, policy)})
         lines.append(f"{policy.ref}  {does_text(policy)}  {span_text(policy.span)}")

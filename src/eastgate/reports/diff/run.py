@@ -194,9 +194,9 @@ def report_of(comparison: AuthorityComparison, *, unread: bool = True, invented:
     namer = _Namer(words, invented)
     differences = [each for each in comparison.differences if not namer.is_beside(each)]
     doubtful = [doubt.difference for doubt in comparison.doubts if doubt.difference is not None]
-    said = {_subject(each) for each in (*differences, *doubtful) if not _is_refused(each)}
-    changes = [_change(each, namer) for each in group(_worth_saying(differences, said))]
-    unproven = [*_unproven(comparison, namer, said)]
+    shown_subjects = {_subject(each) for each in (*differences, *doubtful) if not _is_refused(each)}
+    changes = [_change(each, namer) for each in group(_without_refused(differences, shown_subjects))]
+    unproven = [*_unproven(comparison, namer, shown_subjects)]
     if unread:
         unproven += [Unproven(DoubtReason.UNREAD, name) for name in _unread(comparison)]
     unproven += [Unproven(DoubtReason.LEFT_OUT, part) for part in _left_out(comparison)]
@@ -223,11 +223,13 @@ def _is_refused(difference: VerdictDifference) -> bool:
     return residual(difference.when, _PROPER_PATHS) == NEVER
 
 
-def _worth_saying(differences: Iterable[VerdictDifference], said: Collection[_Subject]) -> list[VerdictDifference]:
+def _without_refused(
+    differences: Iterable[VerdictDifference], shown_subjects: Collection[_Subject]
+) -> list[VerdictDifference]:
     """Leave out differences of refused paths if other requests change alike: the cause is a proxy that was added or
     removed.
     """
-    return [each for each in differences if not _is_refused(each) or _subject(each) not in said]
+    return [each for each in differences if not _is_refused(each) or _subject(each) not in shown_subjects]
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +280,8 @@ def _requests(each: ChangeGroup, namer: _Namer) -> ChangedRequests:
     if Spelling.PLAIN not in each.spellings and condition is None:
         condition = _SPELLED[each.spellings[0]] if len(each.spellings) == 1 else _ODD
     spellings = tuple(SPELLINGS[spelling] for spelling in each.spellings)
-    said = tuple(dict.fromkeys(map(namer.destination, names))) if namer.invented is not None else ()
-    return ChangedRequests(ids, words, tuple(names), each.ports, condition, spellings, said)
+    descriptions = tuple(dict.fromkeys(map(namer.destination, names))) if namer.invented is not None else ()
+    return ChangedRequests(ids, words, tuple(names), each.ports, condition, spellings, descriptions)
 
 
 _SPELLED = {
@@ -317,7 +319,9 @@ def _side(decision: Decision, ending: Ending, namer: _Namer) -> SideVerdict:
     )
 
 
-def _unproven(comparison: AuthorityComparison, namer: _Namer, said: Collection[_Subject]) -> Iterator[Unproven]:
+def _unproven(
+    comparison: AuthorityComparison, namer: _Namer, shown_subjects: Collection[_Subject]
+) -> Iterator[Unproven]:
     by_reason: dict[tuple[DoubtReason, str], list[VerdictDifference]] = {}
     shown = [each for each in comparison.differences if namer.callers.invented(each.callers)]
     for doubt in comparison.doubts:
@@ -328,7 +332,7 @@ def _unproven(comparison: AuthorityComparison, namer: _Namer, said: Collection[_
     for (reason, subject), differences in by_reason.items():
         if not differences:
             yield Unproven(reason, namer.text(subject))
-        for each in group(_worth_saying(differences, said)):
+        for each in group(_without_refused(differences, shown_subjects)):
             yield Unproven(reason, namer.text(subject), each.is_wider, _requests(each, namer))
 
 

@@ -22,12 +22,12 @@ from eastgate.reports.conditions import TWO_LINES, condition_text
 from eastgate.reports.effective.pods import PodRow, pod_rows
 from eastgate.reports.effective.words import callers_text, messages_text, ports_text
 
-_MAX_CALLERS = 6  # callers in one row
+_MAX_CALLERS = 6  # in one row
 _MAX_ROWS = 40
-_MAX_CONDITIONS = 12  # conditions in one row
-_VERDICT_CHARS = 60  # characters of a verdict with its conditions
-_CALLERS_CHARS = 44  # characters of the callers of a row, by pods
-_MESSAGES_CHARS = 36  # characters of the messages of a row
+_MAX_CONDITIONS = 12  # in one row
+_VERDICT_CHARS = 60  # width of a verdict with its conditions
+_CALLERS_CHARS = 44  # width of the callers of a row, by pods
+_MESSAGES_CHARS = 36  # width of the messages of a row
 
 
 def table_text(

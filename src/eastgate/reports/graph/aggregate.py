@@ -22,7 +22,7 @@ from eastgate.reports.graph.pod_groups import GraphPodRows, GroupPairs, pair_gro
 from eastgate.reports.graph.reached import DestinationVerdicts, ReachOutcome
 from eastgate.reports.graph.selection import PortSet, with_ports
 
-_MAX_CONDITION_CHARS = 120  # characters of a condition between groups
+_MAX_CONDITION_CHARS = 120  # length of a condition between groups
 
 
 class Grouping(enum.StrEnum):

@@ -64,19 +64,19 @@ def redundant_callers(reach: Reachability) -> CallerSet:
     """
     callers = reach.callers
     accounts = callers.set_of([OtherAccounts(callers.callers.domain)])
-    nobody = callers.set_of([AnonymousCell()])
-    like_accounts = like_nobody = callers.everybody
+    anonymous_cells = callers.set_of([AnonymousCell()])
+    like_accounts = like_anonymous = callers.everybody
     for destination in reach.destinations:
         for entrance in destination.entrances:
             for answer in reach.answers(entrance):
                 if answer.callers & accounts:
                     like_accounts &= answer.callers
-                if answer.callers & nobody:
-                    like_nobody &= answer.callers
+                if answer.callers & anonymous_cells:
+                    like_anonymous &= answer.callers
     of_namespaces = callers.set_of(
         cell for cell in callers.cells if isinstance(cell, AccountsIn) and cell.domain == callers.callers.domain
     )
-    return (like_accounts & of_namespaces) | (like_nobody & callers.set_of([OtherNames()]))
+    return (like_accounts & of_namespaces) | (like_anonymous & callers.set_of([OtherNames()]))
 
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")

@@ -22,7 +22,7 @@ from eastgate.reports.effective.words import messages_text
 SESSIONS = "MCP sessions"
 """The MCP messages that every client sends before it calls a tool, and those that end its session."""
 
-_LONG_CONDITION_CHARS = 240  # characters; a longer condition is shown as a list if that is shorter
+_LONG_CONDITION_CHARS = 240  # a longer condition is shown as a list if that is shorter
 _MAX_STEPS = 2  # steps with the same verdict in a list
 _SESSION_METHODS = frozenset({"initialize", "ping", "tools/list", "notifications/*"})
 _DISCOVERY = "server/discover"  # the first message of newer clients

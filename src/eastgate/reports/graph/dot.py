@@ -9,7 +9,7 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.graph.model import Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.picture import Picture, WayIn, shorten
 
-_MAX_LABEL_CHARS = 60  # characters of a label
+_MAX_LABEL_CHARS = 60
 _OPEN_COLOR = "#c62828"  # an edge from any caller, from outside the namespace
 _STYLES = {
     ReachVerdict.ALLOW: 'color="#2e7d32"',

@@ -132,12 +132,12 @@ def _is_unprotected(surveyed: Survey, reached: DestinationVerdicts, name: str) -
         layers += engine.program(NetworkEnd(workload.key, Direction.INGRESS)).layers
     if effects_of(layers).enforced:
         return False
-    nobody = reach.callers.set_of([AnonymousCell()])
+    anonymous = reach.callers.set_of([AnonymousCell()])
     return all(
         answer.allowed is True
         for entrance in reached.destination.entrances
         for answer in reach.answers(entrance)
-        if answer.callers & nobody
+        if answer.callers & anonymous
     )
 
 

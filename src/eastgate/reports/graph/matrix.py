@@ -17,7 +17,7 @@ _DIGIT_WIDTH = 5.6  # approximate width of a character in a cell
 _CHAR_WIDTH = 6.2  # approximate width of a character
 _NAMESPACE_GAP = 8  # gap between namespaces
 _COLUMN_NAME_SLOPE = 0.7  # slope of the names of columns
-_MAX_NOTE_CHARS = 150  # characters of the explanation of a number
+_MAX_NOTE_CHARS = 150  # length of the explanation of a number
 _Positions = dict[str, float]
 
 

@@ -9,7 +9,7 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.reports.graph.model import Graph, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.picture import Picture, WayIn, shorten
 
-_MAX_LABEL_CHARS = 50  # characters of a label
+_MAX_LABEL_CHARS = 50
 _ARROWS = {ReachVerdict.ALLOW: "-->", ReachVerdict.DEPENDS: "-.->", ReachVerdict.DENY: "--x"}
 _BRACKETS = {NodeKind.GATEWAY: ("{{", "}}"), NodeKind.BACKEND: ("[[", "]]"), NodeKind.POD: ("[", "]")}
 _ROUND = ("(", ")")

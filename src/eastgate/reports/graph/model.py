@@ -131,9 +131,9 @@ class Edge:
         """Return the edge in its JSON form."""
         return self.with_ends(self.bundle.verdict_to_json())
 
-    def with_ends(self, said: Mapping[str, object]) -> dict[str, object]:
+    def with_ends(self, verdict_data: Mapping[str, object]) -> dict[str, object]:
         """Return its ends with the common data of its bundle, as in JSON."""
-        data = {"from": self.source, "to": self.target, "port": self.port, **said}
+        data = {"from": self.source, "to": self.target, "port": self.port, **verdict_data}
         if self.port is None and self.bundle.closed_ports:
             data["exceptPorts"] = list(self.bundle.closed_ports)
         if self.port is None and self.bundle.port_ranges:
@@ -216,8 +216,8 @@ class Bundle:
 
     def edges_to_json(self) -> Iterator[dict[str, object]]:
         """Yield the edges in their JSON form."""
-        said = self.verdict_to_json()
-        return (edge.with_ends(said) for edge in self.edges())
+        verdict_data = self.verdict_to_json()
+        return (edge.with_ends(verdict_data) for edge in self.edges())
 
     def edges(self) -> Iterator[Edge]:
         """Yield the edges one by one."""

@@ -61,7 +61,7 @@ class PodNames:
         self,
         callers: Sequence[PodCaller],
         alike: set[PodCaller],
-        everybody: Sequence[PodCaller],
+        all_callers: Sequence[PodCaller],
         reached: DestinationVerdicts,
         *,
         by_identity: bool,
@@ -76,7 +76,7 @@ class PodNames:
             return [GraphNode(caller.id, NodeKind.POD, caller.namespace) for caller in pods]
         crowds: list[GraphNode] = []
         if 2 * len(callers) > len(alike) and self._found.has_all_callers and not is_local:
-            crowd, homes = self._crowd(alike, everybody, reached)
+            crowd, homes = self._crowd(alike, all_callers, reached)
             crowds = [GraphNode(crowd, NodeKind.ANYONE)] if crowd is not None else []
             callers = callers if crowd is None else [caller for caller in callers if caller.namespace in homes]
         pods = [caller for caller in callers if caller.workload is not None]
@@ -86,39 +86,39 @@ class PodNames:
         names.sort(key=lambda node: natural(node.id))
         kinds = [caller for caller in callers if caller.labels is not None]
         if by_identity:
-            whole = self._whole_cells(kinds, everybody)
+            whole = self._whole_cells(kinds, all_callers)
             is_all = any(self._found.every_caller[number].namespace is None for number in whole)
             names += [self._found.every_caller[n] for n in whole if n in self._found.callers or not is_all]
             kinds = [caller for caller in kinds if caller.number not in whole]
-        names += self._kinds_named(kinds, alike, everybody, reached)
+        names += self._kinds_named(kinds, alike, all_callers, reached)
         rest = [caller for caller in callers if caller.workload is None and caller.labels is None]
-        outsiders = {caller.id for caller in everybody if self._is_outsider(caller)}
+        outsiders = {caller.id for caller in all_callers if self._is_outsider(caller)}
         if len(outsiders) > 1 and outsiders <= {caller.id for caller in rest} and not by_identity:
             names.append(GraphNode(OUTSIDE, NodeKind.OUTSIDE))
             rest = [caller for caller in rest if caller.id not in outsiders]
         return [*crowds, *names, *(self._found.every_caller[caller.number] for caller in rest)]
 
-    def _whole_cells(self, kinds: Sequence[PodCaller], everybody: Sequence[PodCaller]) -> list[int]:
+    def _whole_cells(self, kinds: Sequence[PodCaller], all_callers: Sequence[PodCaller]) -> list[int]:
         """Return the cells of callers all of whose kinds of pods are given."""
         chosen = set(kinds)
-        parts = {caller.number for caller in everybody if caller.labels is not None and caller not in chosen}
+        parts = {caller.number for caller in all_callers if caller.labels is not None and caller not in chosen}
         return [number for number in dict.fromkeys(caller.number for caller in kinds) if number not in parts]
 
     def _is_outsider(self, caller: PodCaller) -> bool:
         return self._found.every_caller[caller.number].is_external
 
     def _crowd(
-        self, alike: set[PodCaller], everybody: Sequence[PodCaller], reached: DestinationVerdicts
+        self, alike: set[PodCaller], all_callers: Sequence[PodCaller], reached: DestinationVerdicts
     ) -> tuple[str | None, frozenset[str]]:
         """Return the name for all callers, or for nearly all of them.
 
         Also return the namespaces that the name excludes although some of their callers are allowed. These callers are
         named separately.
         """
-        missing = [caller for caller in everybody if caller not in alike]
+        missing = [caller for caller in all_callers if caller not in alike]
         if [caller.id for caller in missing] == ["anonymous"]:
             return ANY_IDENTITY, frozenset()
-        outsiders = [caller for caller in everybody if self._is_outsider(caller)]
+        outsiders = [caller for caller in all_callers if self._is_outsider(caller)]
         name = ANYONE
         if outsiders and set(outsiders) <= set(missing):
             missing = [caller for caller in missing if caller not in outsiders]
@@ -127,7 +127,7 @@ class PodNames:
             return name, frozenset()
         if any(caller.namespace is None for caller in missing):
             return None, frozenset()  # callers of other namespaces are the majority
-        present = {caller.namespace for caller in everybody if caller in alike}
+        present = {caller.namespace for caller in all_callers if caller in alike}
         homes = {str(caller.namespace) for caller in missing}
         closed = homes - present
         rest = [caller for caller in missing if caller.namespace not in closed]
@@ -136,7 +136,7 @@ class PodNames:
         many = sum(caller.workload is not None for caller in alike)
         is_account = any(caller.workload is None and caller.labels is None for caller in rest)
         if not is_account and 2 * len(pods) <= many:
-            unmade = (node.id for node in self._kinds_named(kinds, set(rest), everybody, reached))
+            unmade = (node.id for node in self._kinds_named(kinds, set(rest), all_callers, reached))
             names = [*_whole(closed), *pods, *unmade]
             if len(names) <= MAX_EXCEPTIONS:
                 return f"{name} but {', '.join(names)}", frozenset()
@@ -286,12 +286,12 @@ def _count(
     count = reached = is_open = 0
     for name, listed in calls.items():
         # replicas of one workload count as a pair only without other pairs
-        meant = callers & ~bits.get(name, 0) or callers
+        counted_callers = callers & ~bits.get(name, 0) or callers
         some = 0
         # callers, and the ports on which all their requests are allowed
-        blocks: list[tuple[int, PortSet]] = [(meant, ())]
+        blocks: list[tuple[int, PortSet]] = [(counted_callers, ())]
         for mask, row in listed:
-            some |= 0 if row.verdict is ReachVerdict.DENY else mask & meant
+            some |= 0 if row.verdict is ReachVerdict.DENY else mask & counted_callers
             if row.verdict is ReachVerdict.ALLOW:
                 more = port_set_of(row)
                 blocks = [
@@ -299,7 +299,7 @@ def _count(
                     *((who & ~mask, had) for who, had in blocks),
                 ]
                 blocks = [(who, had) for who, had in blocks if who]
-        count += meant.bit_count()
+        count += counted_callers.bit_count()
         reached += some.bit_count()
         is_open += sum(who.bit_count() for who, had in blocks if ports and had == ports)
     if rows:

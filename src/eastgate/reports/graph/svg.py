@@ -13,7 +13,7 @@ from eastgate.reports.graph.text import list_sections
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _LEGEND_HEIGHT, _LEGEND_LINE_HEIGHT = 46, 16  # height of the legend, and of a line of it
 _MIN_WIDTH = 640
-_MAX_EDGES = 45  # most edges that are easy to follow
+_MAX_EDGES = 45  # with more, a matrix is easier to read
 
 
 def to_svg(graph: Graph, *, why: bool) -> str:

@@ -131,7 +131,7 @@ def limit(texts: Sequence[str], most: int) -> list[str]:
 
 
 _MAX_NAMES = 6  # in one cell
-_MAX_CONDITION_LINES = 12  # lines of conditions in one cell
+_MAX_CONDITION_LINES = 12  # in one cell
 _CONDITION_CHARS = 60
 _MAX_PAIR_ROWS = 200  # pairs of one bundle that get a row each
 _FIELDS = (

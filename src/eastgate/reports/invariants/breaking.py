@@ -221,15 +221,17 @@ class _BreachSearch:
 
     def _possible(self, places: Iterable[Covered]) -> Iterator[tuple[Covered, CallerSet, Predicate]]:
         """Yield the callers that may break the statement at each place, with the requests that do."""
-        meant = None
+        selected_callers = None
         for place in places:
             if self._is_late():
                 return
-            if meant is None:
-                meant = self._test.choose(self._comparison.callers, meant=self._statement.is_about_named)
+            if selected_callers is None:
+                selected_callers = self._test.choose(
+                    self._comparison.callers, is_selected=self._statement.is_about_named
+                )
             possible = self._reach.possible(place.entrance, allowed=self._statement.breaks)
             fitting, others = self._others(place)
-            for callers in meant:
+            for callers in selected_callers:
                 if some := callers.callers & possible & others:
                     yield place, some, both((fitting, callers.where))
 
@@ -264,9 +266,9 @@ class _BreachSearch:
         """Search all differences that the statement covers."""
         differences = [each for each in self._comparison.differences if self._may_break(each)]
         sets = self._comparison.callers
-        meant = self._test.choose(sets, meant=self._statement.is_about_named) if differences else []
+        selected_callers = self._test.choose(sets, is_selected=self._statement.is_about_named) if differences else []
         for difference in differences:
-            for callers in meant:
+            for callers in selected_callers:
                 some = callers.callers & difference.callers
                 for place, witness in self._candidates(difference, some, callers.where) if some else ():
                     counterexample = self._confirm(place, witness)
@@ -319,7 +321,7 @@ class _BreachSearch:
                 continue
             verdicts = [dict(decision.ways).get(place.member, decision.allowed) for decision in (was, now)]
             if verdicts == [not wrong, wrong]:
-                labels = self._test.labels_for(witness.cell, meant=self._statement.is_about_named)
+                labels = self._test.labels_for(witness.cell, is_selected=self._statement.is_about_named)
                 is_future = self._test.is_future(witness.cell, self._comparison.callers)
                 account = str(question.source) if is_future else None
                 imagined = self._imagined.get(place.member)

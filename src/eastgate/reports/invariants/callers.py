@@ -97,7 +97,7 @@ class CallerTest:
     def _selectors(self) -> Iterator[Selector]:
         return (group.namespaces for group in self._groups if group.namespaces is not None)
 
-    def choose(self, sets: CallerSets, *, meant: bool) -> list[SelectedCallers]:
+    def choose(self, sets: CallerSets, *, is_selected: bool) -> list[SelectedCallers]:
         """Return the callers that are selected, or those that are not. Callers that may be either are in both.
 
         Callers with workloads come first, because they make better examples. Identities with a name follow, then
@@ -109,7 +109,7 @@ class CallerTest:
         conditional: list[SelectedCallers] = []
         for cell in sets.cells:
             counts = self._include_future or not self.is_future(cell, sets)
-            holds = self._holds(cell, meant=meant) if counts else NEVER
+            holds = self._holds(cell, is_selected=is_selected) if counts else NEVER
             if SOURCE_WORKLOAD in mentions(holds):
                 holds = both((holds, _one_of(self._workloads(cell))))
             if holds == ALWAYS:
@@ -139,16 +139,16 @@ class CallerTest:
         accounts = (identity for identity, pods in self._pods.items() if keys.issuperset(pod.key for pod in pods))
         return [IdentityCell(identity) for identity in accounts]
 
-    def labels_for(self, cell: CallerCell, *, meant: bool) -> Labels | None:
+    def labels_for(self, cell: CallerCell, *, is_selected: bool) -> Labels | None:
         """Return labels with which a namespace that does not exist yet makes a cell selected, or not."""
         if not self._is_unlabelled(cell):
             return None
-        wrong = NEVER if meant else ALWAYS
+        wrong = NEVER if is_selected else ALWAYS
         return next(labels for labels in self._labels(cell) if self._in(cell, labels) != wrong)
 
-    def _holds(self, cell: CallerCell, *, meant: bool) -> Predicate:
+    def _holds(self, cell: CallerCell, *, is_selected: bool) -> Predicate:
         return either(
-            self._in(cell, labels) if meant else negation(self._in(cell, labels)) for labels in self._labels(cell)
+            self._in(cell, labels) if is_selected else negation(self._in(cell, labels)) for labels in self._labels(cell)
         )
 
     def _in(self, cell: CallerCell, labels: Labels) -> Predicate:

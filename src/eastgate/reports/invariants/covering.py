@@ -145,23 +145,23 @@ def cover_destinations(
 
 def select_workloads(world: World, namespaces: Selector, pods: Selector) -> frozenset[str]:
     """Return the selected workloads, including ExternalWorkloads, which questions can also name."""
-    meant = {name: namespaces.matches(world.namespace(name).labels) for name in world.namespaces_in_use()}
+    is_selected = {name: namespaces.matches(world.namespace(name).labels) for name in world.namespaces_in_use()}
     return frozenset(
-        key for key, each in world.workloads.items() if meant[each.namespace] and pods.matches(each.labels)
+        key for key, each in world.workloads.items() if is_selected[each.namespace] and pods.matches(each.labels)
     )
 
 
 def _of_pods(
     statement: Statement, destination: Destination, selected: frozenset[str], new: frozenset[str], world: World
 ) -> Iterator[Covered]:
-    meant = _existing_first((member for member in destination.members if member in selected), new)
-    if not meant:
+    covered_members = _existing_first((member for member in destination.members if member in selected), new)
+    if not covered_members:
         return
     direct = [entrance for entrance in destination.entrances if entrance.service is None]
-    yield from _at_ports(statement, destination, meant, direct)
+    yield from _at_ports(statement, destination, covered_members, direct)
     services = (entrance.service for entrance in destination.entrances)
     for service in dict.fromkeys(service for service in services if service is not None):
-        behind = _existing_first((member for member in meant if service in world.services_of(member)), new)
+        behind = _existing_first((member for member in covered_members if service in world.services_of(member)), new)
         if behind:
             entrances = [entrance for entrance in destination.entrances if entrance.service == service]
             yield from _at_ports(statement, destination, behind, entrances)

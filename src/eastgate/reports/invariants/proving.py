@@ -130,7 +130,7 @@ class StatementProof:
         self._authority = authority
         self._statement = statement
         self.breaks = statement.breaks
-        self.meant = statement.is_about_named
+        self.is_selected = statement.is_about_named
         self._is_about_something = False
         self._first_doubt: str | None = None
 
@@ -196,7 +196,7 @@ class StatementProof:
 
     def _candidates(self, search: _WorldAnswers, places: Iterable[Covered]) -> Iterator[tuple[Covered, Witness]]:
         """Yield requests that break the statement by computation. The engine must confirm them."""
-        callers = search.test.choose(search.reach.callers, meant=self.meant)
+        callers = search.test.choose(search.reach.callers, is_selected=self.is_selected)
         for place in places:
             own = OwnAccess.of(place, self._authority.world)
             fitting = requests_at(self._statement, place.entrance, own)
@@ -205,8 +205,8 @@ class StatementProof:
             try:
                 # other replicas of the destination are poor examples and come last
                 for some in (others & ~peers, others & peers):
-                    for meant in callers:
-                        where, each = both((fitting, meant.where)), meant.callers & some
+                    for selected_callers in callers:
+                        where, each = both((fitting, selected_callers.where)), selected_callers.callers & some
                         for witness in witnesses(search.reach, place.entrance, each, where, allowed=self.breaks):
                             yield place, witness
             except GaveUp:
@@ -224,7 +224,7 @@ class StatementProof:
         self, search: _WorldAnswers, place: Covered, witness: Witness, imagined: ImaginedPod | None = None
     ) -> Counterexample | None:
         """Ask the engine about a request. Return None if it disagrees, or cannot decide."""
-        labels = search.test.labels_for(witness.cell, meant=self.meant)
+        labels = search.test.labels_for(witness.cell, is_selected=self.is_selected)
         for question in self.questions(place, witness):
             caller = search.caller(question, witness, labels)
             asked = question if caller is None else replace(question, source=ends.Pod.of_key(caller.key))

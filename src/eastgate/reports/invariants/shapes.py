@@ -252,15 +252,15 @@ def check_namespace(node: Node, to: Check[None]) -> None:
     if "metadata" not in node or "namespace" not in node["metadata"] or not isinstance(namespace.value, str):
         return
     for mode in Quantifier:
-        meant = node.nearest("spec", mode, "to")
-        if not isinstance(meant.value, dict):
+        to_node = node.nearest("spec", mode, "to")
+        if not isinstance(to_node.value, dict):
             continue
-        if "namespaces" in meant:
+        if "namespaces" in to_node:
             message = f"this is about the pods of namespace {namespace.value}"
             way_out = f"leave it out, or write a {CLUSTER_KIND}"
-            to.report(codes.BEYOND_ITS_NAMESPACE, message, meant.key_span("namespaces"), help=way_out)
+            to.report(codes.BEYOND_ITS_NAMESPACE, message, to_node.key_span("namespaces"), help=way_out)
         for field in _NAMING:
-            for name in meant.get(field) or ():
+            for name in to_node.get(field) or ():
                 if isinstance(name.value, str) and name.value.partition("/")[0] != namespace.value:
                     message = f"{quoted(name.value)} is not in namespace {namespace.value}"
                     way_out = f"name what is in {namespace.value}, or write a {CLUSTER_KIND}"
@@ -275,4 +275,4 @@ SERVED: dict[str, Record[None]] = {
         CLUSTER_KIND, _STATED, cluster_scoped=True, about="A statement about all requests to destinations in a cluster."
     ),
 }
-"""The shapes of the objects of a cluster. They have no manifests to be read: what is in the cluster is meant."""
+"""The shapes of the objects of a cluster. They name no manifests, because they are about the objects of the cluster."""

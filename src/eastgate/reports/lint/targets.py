@@ -202,11 +202,11 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
 
 
 def _nothing(field: _Field, target: Selecting, inventory: PolicyInventory) -> Iterator[Finding]:
-    meant = _intended(target)
-    if meant is None and (_is_elsewhere(target, inventory) or _may_come(target, inventory)):
+    intended = _intended(target)
+    if intended is None and (_is_elsewhere(target, inventory) or _may_come(target, inventory)):
         return
     policy = field.policy
-    help_ = meant or suggest_labels(target, inventory) or "change the target, or remove the policy"
+    help_ = intended or suggest_labels(target, inventory) or "change the target, or remove the policy"
     message = f"{policy.ref} selects nothing: there are no {target}"
     name = target.service if isinstance(target, PodsOfService) else ""
     yield Finding(codes.SELECTS_NOTHING, message, field.span(name), help_, (str(policy.ref),))
@@ -231,12 +231,12 @@ def _intended(target: Selecting) -> str | None:
     """Suggest the label of a pod of the cluster itself that a target may misspell, in a namespace of the cluster."""
     match target:
         case PodsMatching(namespace, selector) if is_system_namespace(namespace):
-            meant = intended_label(selector)
+            intended = intended_label(selector)
         case PodsAcross(namespaces, selector) if selects_system_namespace(namespaces):
-            meant = intended_label(selector)
+            intended = intended_label(selector)
         case _:
             return None
-    return f"did you mean {meant[0]}: {meant[2]}?" if meant is not None else None
+    return f"did you mean {intended[0]}: {intended[2]}?" if intended is not None else None
 
 
 def _is_elsewhere(target: Selecting, inventory: PolicyInventory) -> bool:

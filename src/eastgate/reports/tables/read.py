@@ -66,7 +66,7 @@ def read_tables(
         nodes = list(filter(_is_meant_as_table, roots.nodes))
         broken = roots.reporter.errors
         if nodes or Path(file) in given or _names_a_table(broken):
-            reporter.diagnostics.extend(roots.reporter)  # a broken document beside a table may be meant as a table
+            reporter.diagnostics.extend(roots.reporter)  # a broken document beside a table may be intended as a table
             tables.extend([_unreadable_table(file, broken, base)] if broken else [])
         bounds = ANYWHERE if follow else around(file)
         read = [_table(node, Path(file), base, bounds, unread, reporter) for node in nodes]
@@ -101,9 +101,9 @@ def _is_meant_as_table(node: Node) -> bool:
 def _meant_kind(node: Node) -> str | None:
     """Return the kind of a table, or the kind that it should have; None if the document is not a table."""
     kind = node.nearest("kind").value
-    meant = (kind if kind in SHAPES else did_you_mean(kind, SHAPES)) if isinstance(kind, str) else None
-    if meant is not None:
-        return meant
+    intended = (kind if kind in SHAPES else did_you_mean(kind, SHAPES)) if isinstance(kind, str) else None
+    if intended is not None:
+        return intended
     cases = node.nearest("spec", "cases").value
     if isinstance(cases, list) and any("expect" in case for case in cases):
         return KIND

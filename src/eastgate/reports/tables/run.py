@@ -286,11 +286,11 @@ def _prove(table: Table, statement: Statement, authority: Authority, run: Run, *
     doubts = [
         doubt.diagnostic(span, strict=strict) for question, span in statement.words for doubt in known.doubts(question)
     ]
-    told = [*finding.diagnostics, *doubts]
-    run.diagnostics.extend(each for each in told if each not in run.diagnostics)
+    reported = [*finding.diagnostics, *doubts]
+    run.diagnostics.extend(each for each in reported if each not in run.diagnostics)
     problem = headline(statement, finding)
-    if problem is None and strict and told:
-        problem = f"{told[0].message} ({told[0].help})"
+    if problem is None and strict and reported:
+        problem = f"{reported[0].message} ({reported[0].help})"
     return replace(_stated(table, statement, problem), finding=finding, seconds=time.perf_counter() - start)
 
 

@@ -32,7 +32,7 @@ Reader: TypeAlias = Callable[..., Any]
 """Makes the value that data describes. The text is the namespace of its object."""
 
 _Adder: TypeAlias = Callable[[Mapping[str, object], str, dict[str, Any]], None]
-_MAX_CACHED_CHARS: Final = 256  # characters; a longer text is not cached
+_MAX_CACHED_CHARS: Final = 256  # a longer text is not cached
 
 
 class MisfitError(Exception):

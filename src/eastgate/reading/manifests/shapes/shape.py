@@ -385,11 +385,11 @@ def _stranger(shape: Record[C], node: Node, key: str, to: Check[C]) -> bool:
         code, why = shape.foreign[key]
         to.report(code, f"`{key}` does not belong in {shape.what}", node.key_span(key), help=why)
         return True  # the other fields can still be checked
-    meant, negated = _meant(shape, key), _negated(shape, key)
+    suggested, negated = _meant(shape, key), _negated(shape, key)
     help_ = shape.advice.get(key) or _otherwise(shape)
     if negated is not None:
         help_ = f"`{negated}` cannot be negated: list the values to match"
-    elif meant is not None and key not in shape.advice:
-        help_ = f"did you mean `{meant}`?"
+    elif suggested is not None and key not in shape.advice:
+        help_ = f"did you mean `{suggested}`?"
     to.report(codes.UNKNOWN_FIELD, f"unknown field `{shown(key)}` in {shape.what}", node.key_span(key), help=help_)
-    return meant is None
+    return suggested is None
