@@ -51,7 +51,7 @@ def shown(cluster: Cluster, pod: str) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("targeted", [refs for size in (1, 2, 3) for refs in permutations(NAMES, size)])
-def test_services_whose_names_end_alike_are_told_apart(targeted: tuple[str, ...]) -> None:
+def test_services_with_similar_names_are_separate(targeted: tuple[str, ...]) -> None:
     refs = ", ".join(f"{{kind: Service, group: '', name: {name}}}" for name in targeted)
     cluster = cluster_of("".join(POD.format(name=name) for name in NAMES) + WAYPOINT + POLICY.format(refs=refs))
     for name in NAMES:

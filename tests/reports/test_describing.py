@@ -94,7 +94,7 @@ def test_a_policy_of_one_name_in_several_namespaces_is_described_in_each() -> No
     assert names_of(cluster_of(thrice), "authorizationpolicy", "default") == ["demo", name]
 
 
-def test_what_is_not_there_is_an_error_that_helps() -> None:
+def test_an_unknown_object_is_an_error_with_help() -> None:
     with pytest.raises(QuestionError, match="did you mean pod1"):
         describe(cluster_of(DRAFT), "pod", "pod2", None)
     with pytest.raises(UnknownKind, match="did you mean pod"):
@@ -188,7 +188,7 @@ def test_of_two_auth_policies_on_a_gateway_the_younger_affects_nothing() -> None
     assert "Available  False   Conflicted" in said
 
 
-def test_pods_of_a_service_that_differ_are_told_apart() -> None:
+def test_different_pods_of_a_service_are_separate() -> None:
     pods = (
         LINKERD
         + """---

@@ -73,7 +73,7 @@ def test_the_graph_is_that_of_the_command(authority: eastgate.Authority) -> None
     assert authority.graph(by="namespace").to_json() == printed("graph", "--by", "namespace")
 
 
-def test_findings_and_descriptions_are_those_of_the_commands(authority: eastgate.Authority) -> None:
+def test_findings_and_descriptions_equal_those_of_the_commands(authority: eastgate.Authority) -> None:
     found = {(finding.code.id, finding.message) for finding in authority.lint()}
     assert found == {(each["code"], each["message"]) for each in printed("lint")["findings"]}
     (described,) = authority.describe("pod", "cart", "shop")
@@ -82,7 +82,7 @@ def test_findings_and_descriptions_are_those_of_the_commands(authority: eastgate
         authority.describe("pod", "nothing")
 
 
-def test_listings_are_those_of_the_command(authority: eastgate.Authority) -> None:
+def test_listings_equal_those_of_the_command(authority: eastgate.Authority) -> None:
     listed = [row.name for row in authority.get("workloads", namespace="shop").rows]
     assert listed == ["cart", "payments", "web"]
     assert [row.name for row in authority.get("pods", selector="tier=back").rows] == ["cart", "payments"]
@@ -217,7 +217,7 @@ def test_a_wrong_type_is_refused_at_the_call(call: Call, message: str, authority
         authority.check("sa:shop/web", "pod:shop/cart", port=80, headers={"x": "1"})
 
 
-def test_what_is_no_path_is_refused_by_name() -> None:
+def test_an_invalid_path_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match=r"^paths: expected files and folders, got StringIO$"):
         read_manifests([io.StringIO(POLICY)])  # type: ignore[list-item]
     with pytest.raises(TypeError, match=r"^paths: expected files and folders, got StringIO$"):

@@ -154,12 +154,12 @@ def test_a_condition_is_in_the_words_of_policies(predicate: Predicate, text: str
     assert condition_text(predicate) == text
 
 
-def test_the_exact_condition_has_what_usual_requests_lack() -> None:
+def test_the_exact_condition_covers_unusual_requests() -> None:
     predicate = Or((pods(label(app="a")), NEAR))
     assert condition_text(predicate, exact=True) == "pods with app=a or from the pod itself or its node"
 
 
-def test_a_long_condition_counts_what_it_leaves_out() -> None:
+def test_a_shortened_condition_counts_the_omitted_parts() -> None:
     apps = Or(tuple(pods(label(app=f"application-{number}")) for number in range(30)))
     text = condition_text(apps)
     assert len(text) < TWO_LINES + len(" or 30 more")

@@ -206,7 +206,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_what_is_not_a_token_is_malformed(name: str) -> None:
+def test_a_text_that_is_not_a_token_is_malformed(name: str) -> None:
     assert reason(MALFORMED[name], KNOWN) is Reason.MALFORMED
 
 

@@ -28,7 +28,7 @@ def test_each_algorithm_is_verified(algorithm: str, named: bool) -> None:
 
 
 @pytest.mark.parametrize(("algorithm", "signer"), [("EdDSA", "ed448"), ("Ed448", "ed448"), ("Ed25519", "ed25519")])
-def test_the_other_names_of_eddsa_are_verified_when_asked_for(algorithm: str, signer: str) -> None:
+def test_the_other_names_of_eddsa_are_verified_if_allowed(algorithm: str, signer: str) -> None:
     expected = Expectations(ISSUER, algorithms=(algorithm,))
     assert reason(token(signer=signer, algorithm=algorithm), keys(signer), expected) is None
 
@@ -77,7 +77,7 @@ def test_the_example_of_rfc_7515_is_verified() -> None:
         ({"cty": "json"}, "says what is inside"),
     ],
 )
-def test_what_else_a_header_may_say(header: dict[str, Any], why: str) -> None:
+def test_other_headers(header: dict[str, Any], why: str) -> None:
     assert reason(token(**header), keys("p256")) is None, why
 
 

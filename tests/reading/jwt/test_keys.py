@@ -38,7 +38,7 @@ def test_a_key_for_agreement_is_left_out() -> None:
     assert used(jwk("x25519"), jwk("p384", use="sig", key_ops=["verify"])) == ["p384"]
 
 
-def test_a_shared_secret_is_left_out_unless_asked_for() -> None:
+def test_a_shared_secret_is_left_out_by_default() -> None:
     secret = {**pair("secret").as_dict(), "kid": "secret"}
     assert used(secret, jwk("p256")) == ["p256"]
     assert used(secret, symmetric=True) == ["secret"]
@@ -115,7 +115,7 @@ SETS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("why", SETS)
-def test_what_is_not_a_key_set_is_reported(why: str) -> None:
+def test_an_invalid_key_set_is_reported(why: str) -> None:
     jwks, says = SETS[why]
     with pytest.raises(ValueError, match=says):
         Keys.of(jwks)

@@ -193,7 +193,7 @@ def test_an_issuer_that_withdraws_all_keys_is_believed_at_once(
     assert verify_at(source, issuer) is None
 
 
-def test_while_one_thread_fetches_the_others_use_what_there_is(
+def test_while_one_thread_fetches_the_others_use_the_cached_keys(
     issuer: Issuer, source: Remembering, clock: Clock
 ) -> None:
     first = source.source.keys(issuer.url)

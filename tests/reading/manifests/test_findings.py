@@ -60,7 +60,7 @@ def _name(table: Path) -> str:
     [(_name(table), entry) for table in _TABLES for entry in _entries(table)],
     ids=lambda text: text.splitlines()[0],
 )
-def test_what_is_said_about_a_mistake(name: str, entry: str) -> None:
+def test_the_finding_for_each_mistake(name: str, entry: str) -> None:
     text = _decode(entry.splitlines()[0].removeprefix("> "))
     assert _entry(text, name) == entry
     assert [_told(f) for f in found(text, name, positioned=True)] == [_told(f) for f in found(text, name)]

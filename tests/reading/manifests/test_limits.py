@@ -151,7 +151,7 @@ def test_as_many_aliases_as_allowed_are_allowed() -> None:
     assert told == ("EG1013", 7, 4, "*a")
 
 
-def test_an_alias_stands_for_what_its_aliases_stand_for() -> None:
+def test_nested_aliases_are_counted() -> None:
     text = POD + "a: &a [" + "x, " * 999 + "]\nb: &b [" + "*a, " * 50 + "]\nc: *b\n"
     (told,) = places(text)
     assert told[:3] == ("EG1013", 7, 4)

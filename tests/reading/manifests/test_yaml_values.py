@@ -35,7 +35,7 @@ from .reading import POD, place, places, reading_of, yaml_node, yaml_plain
         *[('"\\u00e9\\x41\\n"', "éA\n"), ("a#b # c", "a#b"), ("http://x/y", "http://x/y"), ("=", "=")],
     ],
 )  # fmt: skip
-def test_a_value_means_what_it_means_to_kubectl(written: str, meant: Plain) -> None:
+def test_a_value_has_the_meaning_of_kubectl(written: str, meant: Plain) -> None:
     reporter = Reporter()
     node = yaml_node(f"key: {written}\n", reporter)
     assert reporter.diagnostics == []
@@ -259,7 +259,7 @@ def test_a_broken_document_does_not_hide_the_others() -> None:
     assert lines == sorted(lines)
 
 
-def test_a_node_says_what_it_is() -> None:
+def test_the_kind_of_a_node() -> None:
     root = yaml_node("a: [1, x, 1.5, true, null]\n")
     assert root is not None
     assert [item.kind for item in root["a"]] == ["a number", "a string", "a number", "a boolean", "null"]

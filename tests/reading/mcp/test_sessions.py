@@ -41,7 +41,7 @@ FORGED = [
 
 
 @pytest.mark.parametrize(("key", "peer", "backend", "token"), FORGED)
-def test_nobody_else_can_use_it(key: bytes, peer: str, backend: str, token: str) -> None:
+def test_no_other_agent_can_use_it(key: bytes, peer: str, backend: str, token: str) -> None:
     given = wrap_session(KEY, PEER, BACKEND, "id")
     assert unwrap_session(key, peer, backend, token.format(given, given)) is None
 

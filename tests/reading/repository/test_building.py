@@ -97,7 +97,7 @@ def test_a_folder_without_a_kustomization(ran: list[str], here: Path) -> None:
     assert ran == ["kustomize"]
 
 
-def test_what_is_no_kustomization(ran: list[str], here: Path) -> None:
+def test_invalid_kustomizations(ran: list[str], here: Path) -> None:
     write(
         here, {"list/kustomization.yaml": "- a\n", "empty/kustomization.yaml": "resources: [x]\n", "no/x.yaml": POLICY}
     )
@@ -107,7 +107,7 @@ def test_what_is_no_kustomization(ran: list[str], here: Path) -> None:
     assert ran == ["kustomize"] * 2
 
 
-def test_what_is_out_of_bounds(ran: list[str], here: Path, tmp_path: Path) -> None:
+def test_paths_out_of_bounds(ran: list[str], here: Path, tmp_path: Path) -> None:
     write(tmp_path, {"out/kustomization.yaml": "resources: []\n", "out/Chart.yaml": CHART, "out/a.yaml": POLICY})
     reading = built(
         KustomizeBuild("../out"), ChartRender("../out", "x"), ChartRender("none", "x"), Files(("../out/a.yaml",))
@@ -132,7 +132,7 @@ def test_manifests_of_several_environments(ran: list[str], here: Path) -> None:
     assert ran == ["kustomize"] * 2
 
 
-def test_an_error_in_a_built_policy_closes_what_it_is_about(ran: list[str], here: Path) -> None:
+def test_an_error_in_a_built_policy_closes_its_targets(ran: list[str], here: Path) -> None:
     write(here, {"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": POLICY.replace("port: 80", "port: 80000000")})
     manifests = read_manifests([environment(KustomizeBuild("."))])
     (error,) = manifests.reporter.errors
@@ -140,7 +140,7 @@ def test_an_error_in_a_built_policy_closes_what_it_is_about(ran: list[str], here
     assert (len(manifests.closing), manifests.strays, ran) == (1, [], ["kustomize"])
 
 
-def test_what_a_build_reads_is_watched(ran: list[str], here: Path) -> None:
+def test_the_input_of_a_build_is_watched(ran: list[str], here: Path) -> None:
     write(here, {"base/kustomization.yaml": "resources: [web.yaml]\n", "base/web.yaml": POLICY, "plain.yaml": POLICY})
     write(here, {"prod/kustomization.yaml": "resources: [../base]\nhelmCharts: [{name: web}]\n"})
     write(here, {"web/Chart.yaml": CHART, "web/templates/_x.tpl": "", "v.yaml": "", "top/x.yaml": POLICY})

@@ -133,7 +133,7 @@ def test_a_copy_of_the_repository_has_the_same_builds(log: Path, here: Path, mon
     assert _builds(log, KustomizeBuild("prod")) == 0
 
 
-def test_what_fails_is_kept_too(log: Path, here: Path) -> None:
+def test_failures_are_cached_too(log: Path, here: Path) -> None:
     write(here, {**KUSTOMIZATION, "prod/program": "sys.stderr.write('Error: no\\n'); sys.exit(1)"})
     said = [left_out(built(KustomizeBuild("prod"))) for _ in range(2)]
     assert (
@@ -145,16 +145,14 @@ def test_what_fails_is_kept_too(log: Path, here: Path) -> None:
 
 
 @pytest.mark.parametrize("program", ["time.sleep(60)", "os.kill(os.getpid(), 9)"])
-def test_what_is_stopped_may_do_better_the_next_time(
-    program: str, log: Path, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_timeout_is_not_cached(program: str, log: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "_TIMEOUT_SECONDS", 1)
     write(here, {**KUSTOMIZATION, "prod/program": program})
     assert [_builds(log, KustomizeBuild("prod")) for _ in range(2)] == [1, 1]
     assert len(left_out(built(KustomizeBuild("prod")))) == 1
 
 
-def test_a_file_that_changes_meanwhile_is_not_what_was_built(log: Path, here: Path) -> None:
+def test_a_file_that_changes_meanwhile_is_not_part_of_the_build(log: Path, here: Path) -> None:
     change = f"open({str(here / 'prod/web.yaml')!r}, 'w').write({POLICY.replace('name: web', 'name: late')!r})"
     write(here, {**KUSTOMIZATION, "prod/program": change})
     assert names(built(KustomizeBuild("prod"))) == ["default/web"]

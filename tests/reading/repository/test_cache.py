@@ -117,7 +117,7 @@ def test_a_folder_that_cannot_be_written_to_is_none(folder: Path) -> None:
     assert built.get(KEY) is None
 
 
-def test_what_was_used_longest_ago_goes_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_entry_is_removed_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = BuildCache.of_user()
     keys = [key_of([bytes([number])]) for number in range(3)]
     for age, key in enumerate(keys):

@@ -70,7 +70,7 @@ def test_an_expression_is_filled_in(text: str, expected: str) -> None:
         ("${A:=", ("A:=",)),
     ],
 )
-def test_what_has_no_known_value_stays_as_it_is_written(text: str, names: tuple[str, ...]) -> None:
+def test_a_variable_without_a_known_value_stays_unchanged(text: str, names: tuple[str, ...]) -> None:
     assert substitute(text, _KNOWN, ["SECRET"]) == (text, names)
 
 

@@ -76,7 +76,7 @@ def test_there_is_something_to_compare() -> None:
     assert len(samples()) - len(good) > 500
 
 
-def test_what_eastgate_rejects_an_api_server_refuses() -> None:
+def test_an_api_server_refuses_the_manifests_that_eastgate_rejects() -> None:
     taken = [
         told(sample, found)
         for sample in samples()
@@ -95,7 +95,7 @@ def is_only_in_files(sample: Sample) -> bool:
     return sample.name.startswith(ONLY_IN_FILES) and isinstance(sample.manifest["spec"]["targetRefs"], list)
 
 
-def test_what_eastgate_accepts_an_api_server_takes() -> None:
+def test_an_api_server_accepts_the_manifests_that_eastgate_accepts() -> None:
     refused = [
         told(sample, found)
         for sample in samples()

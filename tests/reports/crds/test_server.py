@@ -122,7 +122,7 @@ def test_the_server_decides_as_eastgate_does(server: ApiServer, mode: MeshMode) 
     assert model == []
 
 
-def test_what_the_server_does_not_see_is_marked_with_the_reason() -> None:
+def test_each_manifest_that_the_server_accepts_is_listed_with_the_reason() -> None:
     """`unseen.yaml` names existing policies, each with the one reason that all its errors share."""
     by_source = {sample.source: sample for sample in samples() if sample.errors}
     reasons = {source: {excuse(error, by_source[source]) for error in by_source[source].errors} for source in unseen()}
@@ -179,7 +179,7 @@ CONDITIONS = [
 ]
 
 
-def test_columns_show_every_target_and_what_is_wrong_with_any(server: ApiServer) -> None:
+def test_columns_show_every_target_with_its_problem(server: ApiServer) -> None:
     targets = [{"group": "", "kind": "Service", "name": name} for name in ("reviews", "ratings")]
     policy = copy.deepcopy(_CANARY) | {"metadata": {"name": "two", "namespace": "default"}}
     policy["spec"] = {"action": "ALLOW", "targetRefs": targets}

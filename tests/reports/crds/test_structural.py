@@ -67,14 +67,14 @@ def test_the_keys_of_a_list_are_required_in_its_entries(kind: tuple[str, str]) -
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
-def test_every_field_of_a_spec_says_what_it_means(kind: tuple[str, str]) -> None:
+def test_every_field_of_a_spec_has_a_description(kind: tuple[str, str]) -> None:
     for path, node in nodes(served()[kind]["properties"]["spec"], "spec"):
         for name, one in node.get("properties", {}).items():
             assert one.get("description", "").endswith("."), f"{path}.{name}"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
-def test_every_record_of_a_spec_refuses_what_it_does_not_know(kind: tuple[str, str]) -> None:
+def test_every_record_of_a_spec_refuses_unknown_fields(kind: tuple[str, str]) -> None:
     for path, node in nodes(served()[kind]["properties"]["spec"], "spec"):
         if "properties" in node:
             assert node["x-kubernetes-preserve-unknown-fields"], path
@@ -92,7 +92,7 @@ def test_patterns_are_re2() -> None:
                     re.compile(one["pattern"])
 
 
-def test_rules_keep_to_what_every_api_server_has() -> None:
+def test_rules_use_only_functions_of_every_api_server() -> None:
     known = {"has", "size", "matches", "all", "exists", "exists_one", "filter", "contains", "dyn"}
     for rule in all_rules():
         code = re.sub(r"r?'[^']*'", "''", rule)

@@ -66,7 +66,7 @@ def is_accepted(shape: Shape[Any], value: object) -> bool:
 @example("/%2e")
 @example("/%7E")
 @example("/a%5C")
-def test_a_pattern_says_what_the_rule_says(what: str, written: str) -> None:
+def test_a_pattern_agrees_with_its_rule(what: str, written: str) -> None:
     refused = schema_errors(structural(TEXTS[what]), written)
     assert is_accepted(TEXTS[what], written) == (not refused)
 

@@ -116,7 +116,7 @@ def test_policies_on_identities_are_compared_likewise(policy: str, home: str, ta
 def test_a_port_by_name_has_a_number_that_stands_for_it(folder: Path) -> None:
     result = diff(folder, network(port="http"), network("other", port="http"))
     assert "to pods with app=web in shop (invented) port 64001\n" in result.stdout
-    assert "port 64001 stands for the port that workloads call http\n" in result.stdout
+    assert "port 64001 is the number for the port name http\n" in result.stdout
 
 
 def test_the_example_of_a_change_is_a_question_about_the_objects_beside_it(folder: Path) -> None:
@@ -137,7 +137,7 @@ def test_pods_that_several_policies_select_are_invented(folder: Path) -> None:
     assert {change["to"] for change in told["changes"]} == {"pods with app=web, tier=front in shop (invented)"}
 
 
-def test_what_policies_begin_to_protect_is_a_change(folder: Path) -> None:
+def test_a_newly_protected_pod_is_a_change(folder: Path) -> None:
     status, told = report(folder, EMPTY, network())
     assert status == 1
     assert {change["now"] for change in told["changes"]} == {"deny"}
@@ -182,7 +182,7 @@ def test_one_workload_is_enough_for_none_to_be_invented(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["markdown", "sarif", "github"])
-def test_every_form_names_what_is_invented(form: str, folder: Path) -> None:
+def test_every_format_names_the_invented_pods(form: str, folder: Path) -> None:
     result = diff(folder, network(), network("other"), "-o", form)
     assert result.exit_code == 1
     assert "in shop (invented)" in result.stdout

@@ -126,7 +126,7 @@ CHECKS = {
 }
 
 
-def test_what_depends_is_never_drawn_as_if_it_were_open() -> None:
+def test_a_conditional_edge_is_never_drawn_as_open() -> None:
     graph = graph_of(example("shop"), GraphSelection(targets=("pod:shop/payments",), port=8443))
     assert "style=dashed" in render(graph, "dot")
     assert 'color="#2e7d32"' not in render(graph, "dot")
@@ -139,7 +139,7 @@ def test_what_depends_is_never_drawn_as_if_it_were_open() -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "dot", "mermaid", "svg", "html"])
-def test_rules_are_named_where_they_are_asked_for(form: str) -> None:
+def test_rules_are_named_on_request(form: str) -> None:
     graph = graph_of(example("shop"))
     assert "policies.yaml:42" in render(graph, form, why=True)
     if form != "svg":  # in SVG they are in tooltips

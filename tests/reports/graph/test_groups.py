@@ -22,7 +22,7 @@ def test_pairs_are_counted() -> None:
     assert ("namespace:sandbox", "namespace:shop") not in grouped
 
 
-def test_an_account_that_nobody_declares_keeps_an_edge_from_being_open() -> None:
+def test_an_undeclared_account_keeps_an_edge_from_being_open() -> None:
     world = pod("a") + pod("b", "there")
     world += policy("p", "b", '[{authorizationSource: {serviceAccounts: ["here/a"]}}]', "there")
     assert _by_pair(graph_of(authority_from(world), by=Grouping.SERVICE_ACCOUNT))["sa:here/a", "sa:there/b"] == (
@@ -33,7 +33,7 @@ def test_an_account_that_nobody_declares_keeps_an_edge_from_being_open() -> None
     assert grouped["namespace:here", "namespace:there"] == ("depends", "1 of 2 pairs")
 
 
-def test_the_condition_of_all_pairs_is_said() -> None:
+def test_the_condition_of_all_pairs_is_shown() -> None:
     grouped = _by_pair(graph_of(example("shop"), by=Grouping.APP))
     assert grouped["app:shop/cart", "app:shop/payments"] == ("depends", "POST /v1/charges or GET /v1/charges/*")
     assert grouped["app:shop/web", "app:shop/cart"] == ("depends", "on port 8080")

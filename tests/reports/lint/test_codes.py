@@ -37,7 +37,7 @@ def test_a_near_miss_does_not(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_finding_underlines_a_text_says_what_to_write_and_knows_whom_it_is_about(case: str) -> None:
+def test_a_finding_has_an_underlined_text_a_help_and_subjects(case: str) -> None:
     for finding in findings(case, "found.yaml"):
         assert finding.message
         assert finding.help

@@ -109,7 +109,7 @@ def test_a_comment_suppresses_in_its_document_its_block_or_its_line() -> None:
     assert [commented(place, IGNORE) for place in (1, 2, 3, 4)] == [[], [], [], []]
 
 
-def test_a_comment_inside_of_what_a_finding_is_about_suppresses_it() -> None:
+def test_a_comment_inside_the_block_of_a_finding_suppresses_it() -> None:
     """A finding about a selector underlines its first line, and users write comments beside the value."""
     block = """
   podSelector:

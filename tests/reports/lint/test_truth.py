@@ -127,7 +127,7 @@ def test_all_rules_that_are_not_needed_may_go_at_once(situation: tuple[list[Mani
 
 @settings(max_examples=100, deadline=None)
 @given(clusters)
-def test_nobody_reaches_a_workload_that_nothing_can_reach(situation: tuple[list[Manifest], Settings]) -> None:
+def test_no_caller_reaches_a_workload_that_is_reported_as_closed(situation: tuple[list[Manifest], Settings]) -> None:
     authority = authority_of(*situation)
     closed = {s for one in lint(authority) if one.code is codes.LOCKED_OUT for s in one.subjects}
     for pod in closed & authority.world.workloads.keys():

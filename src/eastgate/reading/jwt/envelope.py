@@ -123,7 +123,7 @@ def _check_kind(header: dict[str, Json]) -> None:
     """
     content = header.get("cty")
     if "crit" in header:
-        raise TokenRefused(Reason.UNSUPPORTED, "The token insists on extensions (crit), of which none is supported.")
+        raise TokenRefused(Reason.UNSUPPORTED, "The token requires extensions (crit), and none is supported.")
     if "b64" in header:
         raise TokenRefused(Reason.UNSUPPORTED, "The token has an unencoded payload (b64), which is not accepted.")
     if "enc" in header:

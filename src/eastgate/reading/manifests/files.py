@@ -106,7 +106,7 @@ STDIN = "-"
 STDIN_NAME = "<stdin>"
 SUFFIXES = (".yaml", ".yml", ".json")
 _MAX_READ_BYTES = MAX_BYTES + 1  # one byte more than the limit, so that `decode` refuses the file
-_NOT_A_FILE_HELP = "remove it, or give what comes out of it as standard input: -f -"
+_NOT_A_FILE_HELP = "remove it, or pass its content as standard input: -f -"
 _DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """Descriptors that this process inherited, such as the shell's for `-f <(command)`."""
 _KINDS = (

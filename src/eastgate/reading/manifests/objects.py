@@ -34,8 +34,8 @@ Matters = Callable[[str, str], bool]
 """Whether objects of an `apiVersion` and a `kind` can change an answer. Either may be unknown (empty)."""
 
 Differ = Callable[[Document, Document], str | None]
-"""The fields in which two documents of one object differ, empty where they are unknown; None where they say the same,
-as far as anybody asks."""
+"""Return the fields in which two documents of one object differ, empty if they are unknown. None means that they agree
+in all fields that Eastgate reads."""
 
 _NOT_MANIFESTS = regex(
     r"(?:kustomization|Chart|(?:[^/]*[-_.])?values[^/]*|eastgate|zarf|uds-(?:bundle|config)|skaffold|mkdocs|(?:docker-)?compose[^/]*)"

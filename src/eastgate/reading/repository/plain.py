@@ -24,9 +24,9 @@ from eastgate.reading.repository.tree import Folder, Tree
 _TOP = regex(r"(?m)^(apiVersion|kind):[ ]*[\"']?([^\s\"'#]+)")
 _MAX_BYTES = 1 << 24
 _MAX_PLACES: Final = 12
-"""Folders that define the same differently, beyond which they are tests or examples, and have nothing in common.
+"""The most folders that define one object differently. More such folders are tests or examples without common files.
 
-The other folders below the one that all of these are in are tests or examples, too.
+All other folders below their common folder are then tests or examples, too.
 """
 _NO_RIVALS: Final = frozenset(
     {
@@ -50,10 +50,10 @@ _NO_RIVALS: Final = frozenset(
         "StorageClass",
     }
 )
-"""Kinds of which folders for one place have different copies, too, and which decide nothing."""
+"""Kinds that decide nothing. Folders of one environment often have different copies of their objects."""
 
 Alike: TypeAlias = Callable[[str, str], bool]
-"""Whether two texts, each of one object, say the same."""
+"""Whether two texts define the same object in the same way."""
 
 _Object = tuple[str, str, str]
 

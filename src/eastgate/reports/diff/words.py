@@ -145,7 +145,7 @@ def invented_text(report: DiffReport) -> Iterator[str]:
         return
     yield f"no workload is declared: compared on invented ones: {_names(report.invented.names, 6)}"
     for number, name in report.invented.ports:
-        yield f"port {number} stands for the port that workloads call {printable(name)}"
+        yield f"port {number} is the number for the port name {printable(name)}"
 
 
 # Output for terminals

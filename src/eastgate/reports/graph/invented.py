@@ -34,8 +34,7 @@ def name_invented(graph: Graph, invention: Invention | None) -> Graph:
     nodes = {names.get(name, name): _renamed(node, names) for name, node in graph.nodes.items() if name not in gone}
     bundles = [_bundle(bundle, names, gone) for bundle in graph.bundles]
     ports = [
-        f"port {number} stands for the port that workloads call {printable(name)}"
-        for number, name in invention.ports.items()
+        f"port {number} is the number for the port name {printable(name)}" for number, name in invention.ports.items()
     ]
     return replace(
         graph,

@@ -184,7 +184,7 @@ def port_of(text: str, selection: GraphSelection, world: World) -> int:
     if text.isascii() and text.isdecimal():
         if 1 <= int(text) <= _LAST_PORT:
             return int(text)
-        raise QuestionError(BAD_ATTRIBUTE, f"{text} is no port", f"write a number from 1 to {_LAST_PORT}, or a name")
+        raise QuestionError(BAD_ATTRIBUTE, f"{text} is not a port", f"write a number from 1 to {_LAST_PORT}, or a name")
     behind = selection.behind(world)
     chosen = [
         pod

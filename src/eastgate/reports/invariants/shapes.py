@@ -67,7 +67,7 @@ def _identity(node: Node, to: Check[None]) -> None:
         problem = spiffe_problem(text)
     if problem is not None:
         way_out = "write spiffe://<trust domain>/<path>, or spiffe://<trust domain>/*"
-        to.report(codes.BAD_IDENTITY, f"{quoted(text)} is no identity: {problem}", node, help=way_out)
+        to.report(codes.BAD_IDENTITY, f"{quoted(text)} is not an identity: {problem}", node, help=way_out)
 
 
 def _path(node: Node, to: Check[None]) -> None:

@@ -60,14 +60,14 @@ def _in_python(body: bytes) -> tuple[Message, ...] | str:
         return error.problem.value
 
 
-def test_what_python_reads(lua: Answer) -> None:
+def test_lua_reads_the_messages_that_python_reads(lua: Answer) -> None:
     bodies = [json.dumps(value, ensure_ascii=ascii_).encode() for value, _ in READABLE for ascii_ in (True, False)]
     bodies += [json.dumps([value for value, _ in READABLE], indent=1).encode()]
     bodies += [START + tail + b"}}" for tail in HARMLESS]
     assert _in_lua(lua, bodies) == [read_messages(body) for body in bodies]
 
 
-def test_what_python_refuses(lua: Answer) -> None:
+def test_lua_refuses_the_messages_that_python_refuses(lua: Answer) -> None:
     cases: list[tuple[bytes, MessageProblem]] = [(json.dumps(value).encode(), problem) for value, problem in REFUSED]
     cases += BYTES
     assert _in_lua(lua, [body for body, _ in cases]) == [problem.value for _, problem in cases]
