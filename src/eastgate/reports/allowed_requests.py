@@ -320,8 +320,9 @@ def _guard(entry: EntryPoint) -> Predicate | None:
 
 
 def _answers(at: PointPrograms, request: Request) -> dict[Attribute, Known]:
-    """Return the answers of external authorizers as attributes. An authorizer that gave no answer has the
-    value None.
+    """Return the answers of external authorizers as attributes.
+
+    An authorizer that gave no answer has the value None.
     """
     values: dict[Attribute, Known] = {}
     for ask in (ask for layer in at.layers for ask in layer.asks):

@@ -135,8 +135,9 @@ def some_claim(part: Predicate) -> str | None:
 
 
 def _cut(predicate: Predicate, most: int) -> str:
-    """Render the alternatives or requirements that fit, and the number of the others. If one is left, it may be
-    rendered too.
+    """Render the alternatives or requirements that fit, and the number of the others.
+
+    If one is left, it may be rendered too.
     """
     is_any = isinstance(predicate, Or)
     join, word = (either, "or") if is_any else (both, "and")

@@ -75,8 +75,9 @@ def selector_text(selector: Selector) -> str:
 
 
 def peers(parts: list[Predicate], render: Callable[[Predicate], str]) -> list[str]:
-    """Render the pods, namespaces and addresses at both ends, such as `pods with app=a in data`. `render` is used for
-    other parts.
+    """Render the pods, namespaces and addresses at both ends, such as `pods with app=a in data`.
+
+    `render` is used for other parts.
     """
     texts: list[str] = []
     for namespaces, labels, address in _ENDS:

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 
 class Authority(DecidingAuthority):
-    """Policies and the objects that they apply to. It decides questions, reports on all requests, and may
-    be changed.
+    """Policies and the objects that they apply to.
+
+    It decides questions, reports on all requests, and may be changed.
     """
 
     def decide(self, question: Question) -> Decision:
@@ -45,8 +46,9 @@ class Authority(DecidingAuthority):
         return super().decide(_typed(question))
 
     def decide_all(self, questions: Iterable[Question | Prepared]) -> list[Decision | QuestionError]:
-        """Decide many questions, in order. If a question cannot be decided, its QuestionError is in the
-        place of the decision.
+        """Decide many questions, in order.
+
+        If a question cannot be decided, its QuestionError is in the place of the decision.
         """
         return super().decide_all(each if isinstance(each, Prepared) else _typed(each) for each in questions)
 

@@ -50,8 +50,9 @@ def test_a_token_that_the_library_itself_wrote_is_verified() -> None:
 
 
 def test_the_example_of_rfc_7515_is_verified() -> None:
-    """Appendix A.3 comes from other authors. Its claims expired in 2011, so the rejection shows that the
-    signature is valid.
+    """Appendix A.3 comes from other authors.
+
+    Its claims expired in 2011, so the rejection shows that the signature is valid.
     """
     known = Keys.of(
         b'{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",'

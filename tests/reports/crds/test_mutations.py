@@ -48,8 +48,9 @@ def good() -> list[dict[str, Any]]:
 
 
 def is_translated(sample: Sample) -> bool:
-    """Return whether all parts are translated. AuthPolicy is translated in part only: see the excuses in
-    `test_agreement`.
+    """Return whether all parts are translated.
+
+    AuthPolicy is translated in part only: see the excuses in `test_agreement`.
     """
     return not sample.manifest["apiVersion"].startswith("apim.kuadrant.io/")
 

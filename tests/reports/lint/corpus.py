@@ -22,8 +22,9 @@ _SETTINGS = re.compile(r"# settings: (\w+)=(\w+)\n")
 
 @cache
 def findings(case: str, manifest: str) -> tuple[Finding, ...]:
-    """Return all findings in one manifest of a case. The working directory must be this folder, for the
-    paths in findings.
+    """Return all findings in one manifest of a case.
+
+    The working directory must be this folder, for the paths in findings.
     """
     path = Path("cases") / case / manifest
     written = _SETTINGS.match((HERE / path).read_text("utf-8"))

@@ -118,8 +118,9 @@ def _part(name: str, text: str) -> bytes:
 
 
 def _check_kind(header: dict[str, Json]) -> None:
-    """Refuse headers that change the meaning of the other parts. Other unknown headers are ignored, as RFC
-    7515 requires.
+    """Refuse headers that change the meaning of the other parts.
+
+    Other unknown headers are ignored, as RFC 7515 requires.
     """
     content = header.get("cty")
     if "crit" in header:

@@ -169,8 +169,9 @@ def _secrets_only(listed: Iterable[object]) -> str:
 
 @cache
 def _implementations() -> Mapping[str, JWSAlgModel]:
-    """Return the algorithms from joserfc's classes. Its registry warns about EdDSA by name, and allows only
-    its defaults.
+    """Return the algorithms from joserfc's classes.
+
+    Its registry warns about EdDSA by name, and allows only its defaults.
     """
     from joserfc.jwa import JWS_ALGORITHMS
 

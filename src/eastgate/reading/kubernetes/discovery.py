@@ -31,8 +31,9 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the path of a collection or of one object. Without a namespace, return the collection of
-        all namespaces.
+        """Return the path of a collection or of one object.
+
+        Without a namespace, return the collection of all namespaces.
         """
         parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
         if self.namespaced and namespace is not None:

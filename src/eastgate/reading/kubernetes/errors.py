@@ -21,8 +21,9 @@ class SilenceError(UnreachableError):
 
 
 class ApiError(Exception):
-    """Error: the API server refused a request. `status` is the HTTP status, `reason` and `message` are
-    those of Kubernetes.
+    """Error: the API server refused a request.
+
+    `status` is the HTTP status, `reason` and `message` are those of Kubernetes.
     """
 
     def __init__(self, status: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> None:

@@ -107,8 +107,9 @@ class Document:
 
     @property
     def node(self) -> Node | None:
-        """Return the content with positions, if they were requested. The content of a cluster's object is
-        not cached.
+        """Return the content with positions, if they were requested.
+
+        The content of a cluster's object is not cached.
         """
         if self._node is None and self.data is None and isinstance(self._origin, RenderedObject):
             return self._origin.node()

@@ -144,8 +144,9 @@ def _bytes(name: str, reporter: Reporter) -> bytes | None:
 
 
 def is_readable(name: str, status: os.stat_result, reporter: Reporter) -> bool:
-    """Return whether the name is a file, or a descriptor from the shell. Report a finding if it is neither
-    that nor a folder.
+    """Return whether the name is a file, or a descriptor from the shell.
+
+    Report a finding if it is neither that nor a folder.
     """
     kind = next((words for is_repeat, words in _KINDS if is_repeat(status.st_mode)), None)
     if kind is None or name.startswith(_DESCRIPTORS):

@@ -1,5 +1,6 @@
-"""HTTP requests to an MCP server and their messages, if they are unambiguous. `requests.lua` does the same
-inside Envoy.
+"""HTTP requests to an MCP server and their messages, if they are unambiguous.
+
+`requests.lua` does the same inside Envoy.
 """
 
 from __future__ import annotations

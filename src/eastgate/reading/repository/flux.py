@@ -172,8 +172,9 @@ def _walked(
     held: _NestedKustomizations,
     find: Find,
 ) -> _ClusterWalk:
-    """Follow the roots of a cluster twice. The first run finds the ConfigMaps that the second one takes
-    variables from.
+    """Follow the roots of a cluster twice.
+
+    The first run finds the ConfigMaps that the second one takes variables from.
     """
     walk = _ClusterWalk(tree, sources, find)
     if not any(root.key in held.holds[root.key] for root in roots):

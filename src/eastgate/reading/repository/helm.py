@@ -36,8 +36,9 @@ _MAX_LINES = 100_000  # of a document that is examined
 
 
 def last_key_wins(text: str) -> str:
-    """Return a document in which duplicate keys are comments, except the last of each. The line numbers do
-    not change.
+    """Return a document in which duplicate keys are comments, except the last of each.
+
+    The line numbers do not change.
     """
     if read_plain_yaml(text, 0) is not None or text.count("\n") > _MAX_LINES:
         return text
@@ -283,8 +284,9 @@ def _is_gone(text: str) -> bool:
 
 
 def _is_beside(path: str, content: bytes) -> bool:
-    """Return whether a template makes no object of a release: notes for users, and tests. Its failure does
-    not matter.
+    """Return whether a template makes no object of a release: notes for users, and tests.
+
+    Its failure does not matter.
     """
     folder, name = os.path.split(path)
     if os.path.basename(folder) == _TEMPLATES:

@@ -1,5 +1,6 @@
-"""Descriptions of one object: its identity, the policies that affect it, and its callers. Start
-reading at `pods.py`.
+"""Descriptions of one object: its identity, the policies that affect it, and its callers.
+
+Start reading at `pods.py`.
 """
 
 from eastgate.reports.describe.model import DescribedField, Description

@@ -57,8 +57,9 @@ def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], l
 
 
 def _is_decided_by_what_it_shows(cluster: Cluster, way: Way) -> bool:
-    """Return whether the table can show a way. Rows distinguish requests by HTTP attributes, which some ways do not
-    read.
+    """Return whether the table can show a way.
+
+    Rows distinguish requests by HTTP attributes, which some ways do not read.
     """
     layers = (layer for point in way.points for layer in cluster.layers(point))
     return not way.hides_http or not any(attribute.needs_http for layer in layers for attribute in layer.looks_at)

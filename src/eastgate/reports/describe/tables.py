@@ -42,8 +42,9 @@ def labels_text(labels: Mapping[str, str]) -> list[str]:
 
 
 def inherited_field(cluster: Cluster, policies: Sequence[Policy], workload: Workload | None = None) -> DescribedField:
-    """Make the draft's `InheritedPolicies` table. For a policy with several targets, list those that select the
-    workload.
+    """Make the draft's `InheritedPolicies` table.
+
+    For a policy with several targets, list those that select the workload.
     """
     rows: list[tuple[str, str, str, str]] = []
     for policy in policies:

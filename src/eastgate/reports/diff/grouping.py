@@ -18,8 +18,9 @@ from eastgate.reports.diff.model import ChangedPorts
 
 @dataclass(frozen=True, slots=True)
 class ChangeGroup:
-    """Differences that are shown as one; the first represents all. `when` holds for all of them with plain
-    spellings.
+    """Differences that are shown as one; the first represents all.
+
+    `when` holds for all of them with plain spellings.
     """
 
     kind: DestinationKind

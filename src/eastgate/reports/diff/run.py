@@ -80,8 +80,9 @@ class CallerWords:
         return [key for number, key in self._pods.items() if chosen >> number & 1]
 
     def words(self, chosen: CallerSet) -> tuple[str, ...]:
-        """Return a short text for each caller of a set. An invented account is one of the other accounts of its
-        namespace.
+        """Return a short text for each caller of a set.
+
+        An invented account is one of the other accounts of its namespace.
         """
         if chosen & ~self._invented:
             chosen &= ~self._invented

@@ -35,8 +35,9 @@ class Grouping(enum.StrEnum):
 
 
 def group_graph(surveyed: Survey, by: Grouping, rows: GraphPodRows | None = None) -> Graph:
-    """Return the graph of groups. `rows` are the rows of workloads by pod, for networks where only network policies
-    decide.
+    """Return the graph of groups.
+
+    `rows` are the rows of workloads by pod, for networks where only network policies decide.
     """
     groups = _Groups(surveyed, by)
     counted: dict[tuple[str, str], _Count] = defaultdict(_Count)
@@ -212,20 +213,20 @@ class _Count:
 def _count(count: _Count, callers: CallerSet, members: int, reached: DestinationVerdicts) -> None:
     """Add the outcomes between some callers and some destinations that decide alike."""
     everything, something = callers, 0
-    for arrival in reached.arrivals:
+    for entrance in reached.entrances:
         open_here = 0
-        for outcome in arrival.outcomes:
+        for outcome in entrance.outcomes:
             met = outcome.callers & callers
             if met and outcome.verdict is not ReachVerdict.DENY:
                 something |= met
                 open_here |= met if outcome.verdict is ReachVerdict.ALLOW else 0
-                count.ports |= frozenset(arrival.ports)
-                count.other_ports = count.other_ports or arrival.other_ports
+                count.ports |= frozenset(entrance.ports)
+                count.other_ports = count.other_ports or entrance.other_ports
                 _remember(count, outcome)
             elif met:
                 count.denied_by = tuple(dict.fromkeys((*count.denied_by, *outcome.denied_by)))
         everything &= open_here
-    if not reached.arrivals:
+    if not reached.entrances:
         everything = 0
     count.open += everything.bit_count() * members
     count.reached += something.bit_count() * members

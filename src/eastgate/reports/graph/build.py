@@ -27,7 +27,7 @@ from eastgate.reach.caller_sets import CallerSet
 from eastgate.reach.destinations import Destination, DestinationKind
 from eastgate.reach.reachability import Reachability
 from eastgate.reports.graph.model import Bundle, Graph, GraphNode, NodeKind, ReachVerdict
-from eastgate.reports.graph.reached import DestinationVerdicts, ReachOutcome, arrivals
+from eastgate.reports.graph.reached import DestinationVerdicts, ReachOutcome, entrance_verdicts
 from eastgate.reports.graph.selection import GraphSelection, facts_of
 from eastgate.reports.graph.text import natural
 
@@ -130,8 +130,9 @@ class Survey:
 
 
 def survey(authority: Authority, selection: GraphSelection | None = None) -> Survey:
-    """Find the selected callers, destinations and outcomes. Raises QuestionError for an unknown caller or
-    destination.
+    """Find the selected callers, destinations and outcomes.
+
+    Raises QuestionError for an unknown caller or destination.
     """
     chosen = selection or GraphSelection()
     reach = Reachability(authority, tuple(_identities(chosen.sources, authority)))
@@ -187,8 +188,10 @@ def _reached(
     for destination in reach.destinations:
         members = tuple(name for name in destination.names if name in aimed)
         if members:
-            reachings = tuple(arrivals(reach, destination, selection.port, facts_of(selection), exact=selection.exact))
-            yield DestinationVerdicts(destination, members, reachings)
+            verdicts = tuple(
+                entrance_verdicts(reach, destination, selection.port, facts_of(selection), exact=selection.exact)
+            )
+            yield DestinationVerdicts(destination, members, verdicts)
 
 
 def _nodes(destination: Destination, world: World) -> Iterator[GraphNode]:
@@ -236,17 +239,17 @@ def bundles_of(surveyed: Survey, reached: DestinationVerdicts, *, why: bool) -> 
     ports_by_outcome: dict[tuple[ReachOutcome, str | None, bool | None], tuple[list[int], set[Between]]] = {}
     declared: dict[str | None, set[int]] = {}
     ranges: dict[str | None, set[Between]] = {}
-    for arrival in reached.arrivals:
-        declared.setdefault(arrival.service, set()).update(arrival.ports)
-        ranges.setdefault(arrival.service, set()).update(arrival.ranges if arrival.other_ports else ())
-        for outcome in _without_reasons(arrival.outcomes) if not why else arrival.outcomes:
+    for entrance in reached.entrances:
+        declared.setdefault(entrance.service, set()).update(entrance.ports)
+        ranges.setdefault(entrance.service, set()).update(entrance.ranges if entrance.other_ports else ())
+        for outcome in _without_reasons(entrance.outcomes) if not why else entrance.outcomes:
             if outcome.callers & surveyed.chosen and (
                 outcome.verdict is not ReachVerdict.DENY or surveyed.selection.denied
             ):
-                key = outcome, arrival.service, arrival.tls
+                key = outcome, entrance.service, entrance.tls
                 ports, others = ports_by_outcome.setdefault(key, ([], set()))
-                ports.extend(arrival.ports)
-                others.update(arrival.ranges if arrival.other_ports else ())
+                ports.extend(entrance.ports)
+                others.update(entrance.ranges if entrance.other_ports else ())
     bundles: list[Bundle] = []
     for (outcome, service, tls), (ports, others) in ports_by_outcome.items():
         numbers, is_other = tuple(sorted(ports)), bool(others)
@@ -260,8 +263,9 @@ def bundles_of(surveyed: Survey, reached: DestinationVerdicts, *, why: bool) -> 
 
 
 def _closed_ports(bundle: Bundle, bundles: Iterable[Bundle], declared: Iterable[int]) -> tuple[int, ...]:
-    """Return the declared ports that no edge names because no selected caller may use them. They do not
-    count as other ports.
+    """Return the declared ports that no edge names because no selected caller may use them.
+
+    They do not count as other ports.
     """
     if not bundle.other_ports:
         return ()

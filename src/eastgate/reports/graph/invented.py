@@ -14,8 +14,9 @@ _PREFACE = "no workload is declared: destinations are the pods that policies sel
 
 
 def worlds_of(authority: Authority) -> Iterator[Invention | None]:
-    """Yield the worlds of a graph. The world is in force until the next one is yielded; None is the world
-    of the manifests.
+    """Yield the worlds of a graph.
+
+    The world is in force until the next one is yielded; None is the world of the manifests.
     """
     inventions = [each for each in invent(authority) if each.targeted] if has_no_workloads(authority) else []
     if not inventions:

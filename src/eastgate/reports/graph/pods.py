@@ -31,7 +31,7 @@ from eastgate.reports.graph.build import Survey, without_rules
 from eastgate.reports.graph.conditions import narrow, within
 from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind, ReachVerdict
 from eastgate.reports.graph.pod_groups import MAX_EXCEPTIONS, PodCaller, PodNames
-from eastgate.reports.graph.reached import DestinationVerdicts, ReachOutcome, outcome_of, takes
+from eastgate.reports.graph.reached import DestinationVerdicts, ReachOutcome, entrances_at, outcome_of
 from eastgate.reports.graph.selection import PortSet, facts_of, is_subset, port_sets, union, with_ports
 
 _BY_POD = frozenset({SOURCE_WORKLOAD, SOURCE_LABELS, VICINITY})
@@ -199,7 +199,7 @@ class PodRows:
         as exceptions.
         """
         closed: CallerSet = self._found.reach.callers.everybody
-        for entrance, _, _ in takes(reached.destination, self._found.selection.port):
+        for entrance, _, _ in entrances_at(reached.destination, self._found.selection.port):
             answers = self._found.reach.answers(entrance)
             closed &= sum(answer.callers for answer in answers if answer.allowed is False)
         return closed if closed.bit_count() > MAX_EXCEPTIONS and not self._found.selection.denied else 0

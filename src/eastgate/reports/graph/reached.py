@@ -50,19 +50,19 @@ class DestinationVerdicts:
 
     destination: Destination
     members: tuple[str, ...]
-    arrivals: tuple[EntranceVerdicts, ...]
+    entrances: tuple[EntranceVerdicts, ...]
 
 
-def arrivals(
+def entrance_verdicts(
     reach: Reachability, destination: Destination, port: int | None, facts: Facts, *, exact: bool
 ) -> Iterator[EntranceVerdicts]:
     """Yield the outcomes at the entrances of a destination for requests with these facts."""
-    for entrance, ports, others in takes(destination, port):
+    for entrance, ports, others in entrances_at(destination, port):
         outcomes = tuple(_outcomes(reach, entrance, facts, exact))
         yield EntranceVerdicts(ports, others, entrance.service, entrance.tls, outcomes, entrance.ranges)
 
 
-def takes(destination: Destination, port: int | None) -> Iterator[tuple[Entrance, tuple[int, ...], bool]]:
+def entrances_at(destination: Destination, port: int | None) -> Iterator[tuple[Entrance, tuple[int, ...], bool]]:
     """Yield the entrances that accept requests to a port, with the selected ports; port None means any port."""
     declared = {number for entrance in destination.entrances for number in entrance.ports}
     for entrance in destination.entrances:

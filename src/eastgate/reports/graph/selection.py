@@ -15,7 +15,7 @@ from eastgate.ir.symbolic.partial import Facts
 from eastgate.reach.destinations import Destination, Entrance
 from eastgate.reach.requests import EVERY_PORT
 from eastgate.reports.graph.model import Bundle, GraphNode, NodeKind
-from eastgate.reports.graph.reached import takes
+from eastgate.reports.graph.reached import entrances_at
 from eastgate.reports.graph.text import limit
 
 # Exact sets of ports as sorted ranges.
@@ -34,7 +34,7 @@ def port_sets(destination: Destination, port: int | None) -> Iterator[tuple[Entr
     named: dict[str | None, set[int]] = {}
     for entrance in destination.entrances:
         named.setdefault(entrance.service, set()).update(entrance.ports)
-    for entrance, numbers, others in takes(destination, port):
+    for entrance, numbers, others in entrances_at(destination, port):
         yield entrance, ports_in(numbers, entrance.ranges if others else (), named[entrance.service])
 
 

@@ -170,8 +170,9 @@ def to_text(
 
 
 def list_rows(graph: Graph) -> Iterator[Bundle]:
-    """Yield a row for each pair of workloads. Rows of sets such as `anyone`, and of graphs by account, are
-    not split.
+    """Yield a row for each pair of workloads.
+
+    Rows of sets such as `anyone`, and of graphs by account, are not split.
     """
     for bundle in graph.bundles:
         if bundle.is_open_egress:

@@ -246,8 +246,9 @@ def _key(rule: Rule) -> RuleKey:
 
 
 def _judge(candidate: ChainRule, analysis: Analysis, group: Group) -> _Verdict | None:
-    """Return the reason why a rule is not needed; None if it is. A rule that no request matches has no
-    cause in another rule.
+    """Return the reason why a rule is not needed; None if it is.
+
+    A rule that no request matches has no cause in another rule.
     """
     wanted = candidate.rule.when
     suspects: list[Rule] = []

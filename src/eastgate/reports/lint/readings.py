@@ -73,8 +73,9 @@ def _difference(group: Group, other: Program, inventory: PolicyInventory) -> tup
 
 
 def _as_seen(question: Question, request: Request, layers: Sequence[Layer]) -> Request:
-    """Return a request as layers see it. Attributes that the question leaves out are absent, because an example is one
-    request.
+    """Return a request as layers see it.
+
+    Attributes that the question leaves out are absent, because an example is one request.
     """
     looked_at = looked_at_by(layers)
     values = {**request.values, **derive_values(question, derived_among(looked_at))}

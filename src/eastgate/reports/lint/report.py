@@ -160,8 +160,9 @@ class BaselineComparison:
 
     @classmethod
     def of(cls, findings: Sequence[Finding], baseline: Baseline) -> BaselineComparison:
-        """Compare findings with a baseline. If several have one fingerprint, the baseline accepts as many
-        as it counts.
+        """Compare findings with a baseline.
+
+        If several have one fingerprint, the baseline accepts as many as it counts.
         """
         left = Baseline(baseline)
         new: list[Finding] = []

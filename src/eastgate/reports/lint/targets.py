@@ -176,8 +176,9 @@ def _target(field: _Field, target: Target, inventory: PolicyInventory) -> Iterat
 
 
 def _missing(field: _Field, kind: str, namespace: str, name: str, declared: Collection[str]) -> Iterator[Finding]:
-    """Report a target that does not exist. If the manifests declare no object of its kind, it may be
-    declared elsewhere.
+    """Report a target that does not exist.
+
+    If the manifests declare no object of its kind, it may be declared elsewhere.
     """
     is_system = is_system_namespace(namespace) and not any(key.startswith(f"{namespace}/") for key in declared)
     if declared and not is_system:

@@ -216,8 +216,9 @@ def find_called(logged: LoggedDecision, given: GivenEnds, world: World) -> Locat
 
 
 def _port_at(to: Destination, end: LoggedEnd, world: World) -> int | None:
-    """Return the port of a destination from `--to`. The proxy of a Gateway may listen on another port than
-    the Gateway.
+    """Return the port of a destination from `--to`.
+
+    The proxy of a Gateway may listen on another port than the Gateway.
     """
     if isinstance(to, Service) and to.key in world.services:
         return _service_port(to, end, world)

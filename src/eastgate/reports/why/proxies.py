@@ -63,8 +63,9 @@ def _explanation(
     way: str | None = None,
     audited: tuple[Audited, ...] = (),
 ) -> Explanation:
-    """`way`: the route and the backend that the gateway chose. `audited`: the effects of audited policies
-    in the line.
+    """`way`: the route and the backend that the gateway chose.
+
+    `audited`: the effects of audited policies in the line.
     """
     position = f"  ({decider.position})" if decider.position else ""
     at = f" at {observation.time}" if observation.time else ""
