@@ -234,7 +234,7 @@ def test_a_graph_of_nothing_is_one_line_for_all_environments(names: list[str], l
         _write(f"repo/{name}", f"# {name}\n{_NOTHING}")
     result = repo("graph", "-f", "repo")
     assert result.stdout.splitlines()[-1] == line
-    assert "nobody can reach anything" not in result.stdout
+    assert "no selected caller can reach" not in result.stdout
     for name in names:
         Path(f"repo/{name}/redis").touch()
     result = repo("graph", "-f", "repo")

@@ -136,7 +136,7 @@ def test_newly_refused_spellings_are_reported(shop: Shop) -> None:
     assert any("%2F" in word for change in spelled for word in change["example"])
 
 
-def test_refused_paths_are_not_reported_if_other_requests_change_alike(shop: Shop) -> None:
+def test_paths_that_every_proxy_refuses_are_not_reported_if_other_requests_change_alike(shop: Shop) -> None:
     istio = """
 apiVersion: security.istio.io/v1
 kind: AuthorizationPolicy

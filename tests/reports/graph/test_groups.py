@@ -63,11 +63,11 @@ def test_groups_agree_with_their_pairs(name: str, by: Grouping) -> None:
         assert {(edge.source, edge.target) for edge in grouped.edges} == expected
 
 
-def test_a_picture_of_too_many_is_put_together_and_says_so() -> None:
+def test_too_many_nodes_for_a_picture_are_grouped_with_a_note() -> None:
     letters = [f"{first}{second}" for first, second in itertools.product("abcdefgh", "ijklmnopqrstuvwx")]
     world = "".join(pod(name, f"team-{name[0]}") for name in letters)
     graph = make_graph(survey(authority_from(world)), most=120)
     assert {str(node.kind) for node in graph.nodes.values()} >= {"namespace"}
-    assert "too many for a picture: they are put together by namespace" in graph.notes[0]
+    assert "too many for a picture: they are grouped by namespace" in graph.notes[0]
     assert len(make_graph(survey(authority_from(world)), Grouping.WORKLOAD, most=120).nodes) > 120  # as requested
     assert not make_graph(survey(authority_from(world))).notes
