@@ -100,12 +100,7 @@ class Draft:
             self.add(changes.build(folder.path, files + kustomizations))
 
     def add_files(self, files: list[ManifestFile]) -> None:
-        """Return a path of the repository as seen from here; None if it does not exist, or leads out.
-
-        The path is relative to the root of the repository, or to the given folder, which may be a repository inside
-        another one. With `near`, a file, it may be relative to a folder around the file, from the root down, because an
-        artifact may contain a part of the repository.
-        """
+        """Add plain manifests."""
         self.files.update(file.real for file in files)
         paths = tuple(file.path for file in files if file.may_have_objects or file.broken)
         if paths:
@@ -119,11 +114,11 @@ class Draft:
 
 
 def inside(tree: Tree, path: str, *, near: str = "") -> str | None:
-    """Return a path of the repository as seen from here; None if it is not there, or leads out.
+    """Return a path of the repository as seen from the working directory; None if it does not exist, or leads out.
 
-    The path is relative to the root of the repository, or to the folder that was named: that may be a repository which
-    another one contains. With `near`, a file, it may be relative to a folder that this is in, from the root down: an
-    artifact may have been made of a part of the repository.
+    The path is relative to the root of the repository, or to the given folder, which may be a repository inside another
+    one. With `near`, a file, it may be relative to a folder around the file, from the root down, because an artifact may
+    contain a part of the repository.
     """
     if "\0" in path or path.startswith("~") or leads_out(path):
         return None

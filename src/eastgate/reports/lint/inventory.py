@@ -235,7 +235,7 @@ def statements_of(policy: Policy) -> Statements:
 
 
 def own_checks() -> Iterator[Check]:
-    """Return the checks of each dialect."""
+    """Yield the checks of each dialect."""
     for dialect in registered().dialects:
         yield from dialect.lint().checks
 
@@ -277,7 +277,7 @@ def policies_to_blame(group: Group, index: int, inventory: PolicyInventory) -> l
 
 
 def readings_at(group: Group) -> Iterator[tuple[ReadingChoice[Any], list[Policy]]]:
-    """Return the readings that matter at a group, each with the policies in force that it concerns."""
+    """Yield the readings that matter at a group, each with the policies in force that it concerns."""
     for dialect in registered().dialects:
         own = _own(dialect, group.attached)
         enforced = [attachment for attachment in own if not attachment.policy.audit]
