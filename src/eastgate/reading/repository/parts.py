@@ -116,9 +116,9 @@ class Draft:
 def inside(tree: Tree, path: str, *, near: str = "") -> str | None:
     """Return a path of the repository as seen from the working directory; None if it does not exist, or leads out.
 
-    The path is relative to the root of the repository, or to the given folder, which may be a repository inside another
-    one. With `near`, a file, it may be relative to a folder around the file, from the root down, because an artifact may
-    contain a part of the repository.
+    The path is relative to the root of the repository, or to the given folder, which may be a repository inside
+    another one. With `near`, a file, it may be relative to a folder around the file, from the root down, because an
+    artifact may contain a part of the repository.
     """
     if "\0" in path or path.startswith("~") or leads_out(path):
         return None

@@ -180,7 +180,7 @@ class Bundle:
 
     @property
     def condition(self) -> str | None:
-        """Return the condition; None if all requests are allowed or all are denied."""
+        """Return the condition under which requests are allowed; None without one."""
         if self.verdict is not ReachVerdict.DEPENDS:
             return None
         return "; or ".join(way.condition for way in self.ways if way.condition) or None
