@@ -73,7 +73,7 @@ def test_findings_of_lint_are_warnings_with_code_and_field() -> None:
     assert said.warnings == (
         "EG2034 spec.rules[0].applicationAttributes.methods[0]: `get` does not match GET",
         "EG6020 spec.rules[1].networkAttributes.ports: "
-        "AuthorizationPolicy/shop/p rule 1 matches nothing: there is nothing in this list",
+        "AuthorizationPolicy/shop/p rule 1 matches nothing: this list is empty",
     )
 
 
