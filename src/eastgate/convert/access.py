@@ -1,7 +1,8 @@
 """Converts AccessPolicy between the proposal's form and today's.
 
-In the proposal's form (v0alpha0) a rule names a caller and its tools, and what calling a tool needs beside passes by
-itself. In today's (v1alpha1) that is an option, and it lets more through. So neither can quite say what the other does.
+In the proposal's form (v0alpha0) a rule names a caller and its tools. The messages that every tool call needs (the base
+protocol) are allowed by themselves. In today's form (v1alpha1) the base protocol is an option, and it contains more
+methods. So neither form can express the other exactly.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYP
 from eastgate.reading.manifests import Plain
 from eastgate.reading.manifests.node import Node
 
-# Converts the rules of an AccessPolicy to the other form, or says why that cannot be.
+# Converts the rules of an AccessPolicy to the other form, or returns the reason why no conversion is safe.
 
 
 _MOST_PARAMS, _LONGEST_PARAM = 10, 20
@@ -31,7 +32,7 @@ _ASSUME = "if no server behind has completion/*, logging/* and server/discover, 
 
 @dataclass(frozen=True, slots=True)
 class Unsayable:
-    """Why there is nothing to say that would not be wider."""
+    """The reason why the other form has no rule that is not wider."""
 
     message: str
     span: Span
@@ -40,7 +41,7 @@ class Unsayable:
 
 @dataclass(slots=True)
 class Rules:
-    """Rules in the other form; `needs_cel`: one of them is an expression."""
+    """Rules in the other form. `needs_cel`: one of them is a CEL expression."""
 
     rules: list[Manifest] = field(default_factory=list)
     needs_cel: bool = False
@@ -50,7 +51,7 @@ class Rules:
 
 
 def new_rules(spec: Node, action: Action, job: Job) -> Rules | Unsayable:
-    """Convert rules to today's form. Every caller that was named stays named."""
+    """Convert rules to today's form. Every caller that a rule named is named in the result."""
     converted = Rules()
     at_gateway = any(ref["kind"].text == "Gateway" for ref in spec["targetRefs"])
     for rule in spec["rules"]:
@@ -68,7 +69,7 @@ def new_rules(spec: Node, action: Action, job: Job) -> Rules | Unsayable:
 
 
 def _numbered(named_rule: Manifest, conditions: Sequence[Manifest | None]) -> list[Manifest]:
-    """Repeat the rule for each condition. None is no condition."""
+    """Repeat the rule for each condition. The condition None means that the rule has no condition."""
     rules: list[Manifest] = []
     for number, condition in enumerate(conditions, 1):
         name = f"{named_rule['name']}"
@@ -90,7 +91,7 @@ def _denied(rule: Node, at_gateway: bool) -> list[Manifest | None] | Unsayable:
 
 
 def _allowed(rule: Node, at_gateway: bool, job: Job) -> list[Manifest | None]:
-    """Return the tools; and what calling them needs, as far as it can be said without letting more through."""
+    """Return the calls of the tools, and the base protocol in the widest form that allows no more than before."""
     authorization = rule.get("authorization")
     expressions: list[Manifest] = []
     methods: list[Manifest] = []
@@ -123,7 +124,7 @@ def _cel(expression: str) -> Manifest:
 
 
 def _calls(tools: Node, at_gateway: bool) -> tuple[list[Manifest | str], Unsayable | None]:
-    """Convert calls of tools: by `params`, or where those are too many or too long, by an expression."""
+    """Convert calls of tools to `params`, or to an expression if there are too many tools or their names are too long."""
     names = list(tools)
     if len(names) <= _MOST_PARAMS and all(len(tool.text) <= _LONGEST_PARAM for tool in names):
         return [{"name": "tools/call", "params": [tool.text for tool in names]}], None
@@ -148,8 +149,10 @@ def _calls(tools: Node, at_gateway: bool) -> tuple[list[Manifest | str], Unsayab
 
 
 def old_rules(spec: Node, action: Action, job: Job, *, may_leave_out: bool) -> Rules | Unsayable:
-    """Convert rules to the proposal's form. What cannot be said is left out of a policy that allows, and ends one that
-    does not.
+    """Convert rules to the proposal's form.
+
+    A rule that the form cannot express is left out of a policy that allows. A policy with another action is then not
+    converted.
     """
     rules = spec.get("rules")
     if rules is None:
@@ -189,7 +192,10 @@ def _old_rule(rule: Node, action: Action, job: Job) -> Manifest | Unsayable:
 
 
 def _matches_anything(authorization: Node) -> bool:
-    """Return whether it matches anything: `mcp` that names no methods and no base protocol is no `mcp`."""
+    """Return whether an authorization matches every request.
+
+    `mcp` without methods and base protocol counts as absent.
+    """
     if authorization["type"].text != "Inline" or any(key not in ("type", "mcp") for key, _ in authorization.items()):
         return False
     mcp = authorization.get("mcp")
@@ -228,7 +234,7 @@ def _old_condition(authorization: Node, action: Action, job: Job) -> Manifest | 
 
 
 def _tools(methods: Iterable[Node]) -> tuple[list[Plain], bool]:
-    """Return the tools that are named, and whether that is all that the methods say."""
+    """Return the tools that the methods name, and whether the methods allow nothing else."""
     tools: list[Plain] = []
     exact = True
     for method in methods:
@@ -266,7 +272,7 @@ def to_v0alpha0(items: Sequence[Item], job: Job) -> None:
     for item in items:
         policy, spec = _parts(item)
         unlisted = job.settings.section(AccessSettings).unlisted_caller
-        listed = unlisted is UnlistedCaller.PROCEED  # whom no rule names then passes
+        listed = unlisted is UnlistedCaller.PROCEED  # callers that no rule names are then allowed
         converted = old_rules(spec, policy.action, job, may_leave_out=not listed)
         if isinstance(converted, Unsayable):
             _keep(item, converted, job)
@@ -274,7 +280,7 @@ def to_v0alpha0(items: Sequence[Item], job: Job) -> None:
         group = NETWORKING_GROUP if converted.needs_cel else PROTOTYPE_GROUP
         _lose_grant(item, spec, group, job)
         asking = policy.action is Action.ASK
-        # a policy has one rule that asks
+        # a policy can have only one rule that asks an authorizer
         chunks = [[rule] for rule in converted.rules] if asking else [converted.rules]
         for number, rules in enumerate(chunks, 1):
             old: Manifest = {"targetRefs": spec["targetRefs"].plain()}
@@ -303,14 +309,14 @@ def _keep(item: Item, why: Unsayable, job: Job) -> None:
 
 
 def _chunks(converted: Rules, name: str) -> Iterator[tuple[list[Plain], str]]:
-    """Split rules into policies: one has ten rules at most; the rest goes into another one, for the same target."""
+    """Split rules into policies for the same target, because a policy has at most ten rules."""
     rules = converted.rules
     for number, start in enumerate(range(0, len(rules), _MOST_RULES), 1):
         yield list[Plain](rules[start : start + _MOST_RULES]), name if number == 1 else f"{name}-{number}"
 
 
 def _lose_grant(item: Item, spec: Node, group: str, job: Job) -> None:
-    """Report a ReferenceGrant that names the group of the policy, which may become another."""
+    """Report a ReferenceGrant that names the old API group of the policy."""
     filters = [spec.get("externalAuth"), *(_ask(rule) for rule in spec.get("rules") or ())]
     for filter_ in filters:
         where = filter_["backendRef"].get("namespace") if filter_ is not None else None

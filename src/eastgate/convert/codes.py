@@ -1,4 +1,4 @@
-"""The losses of a conversion. Whatever is lost, the result never allows more than what was written."""
+"""Codes for the losses of a conversion. A result with losses never allows more than its source."""
 
 from eastgate.basics.diagnostics import Code, Severity
 
@@ -210,7 +210,7 @@ OTHER_PORTS = Code(
 )
 
 
-# From Istio, some also to it
+# From Istio; some also occur in the other direction
 
 AUTHENTICATION = Code(
     "EG7501",

@@ -1,7 +1,7 @@
-"""Converts AuthConfigs to AuthPolicies of today: one on each route all of whose hosts an AuthConfig is for.
+"""Converts AuthConfigs to AuthPolicies of today: one for each route whose hosts all belong to one AuthConfig.
 
-Authorino decides only about what some proxy asks it. So the AuthConfigs stay in force, until no proxy asks about their
-hosts any more.
+Authorino decides only requests that a proxy asks it about. So the AuthConfigs stay in force until no proxy asks about
+their hosts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def to_policies(items: Sequence[Item], job: Job) -> None:
 
 
 def _ways_of_routes(job: Job) -> dict[RouteNamed, list[Routed]]:
-    """Return the rules of routes that requests come to by Gateways, once for each listener."""
+    """Return the rules of routes that requests reach through Gateways, once for each listener."""
     ways_of: dict[RouteNamed, list[Routed]] = {}
     for rule in every_rule(job.world):
         if rule.gateway is not None and rule.route.kind in _KINDS:
@@ -60,7 +60,7 @@ def _hosts(ways: Sequence[Routed], job: Job) -> list[str]:
 
 
 def _is_for(config: Policy, hosts: Sequence[str], links: Links) -> bool:
-    """Return whether Authorino finds an AuthConfig for all requests to some hosts, and never another one."""
+    """Return whether Authorino always finds this AuthConfig for requests to some hosts."""
     own = [host for host in links.of(config) if ":" not in host]
     others = [host for host, holder in links.by_host.items() if holder is not config]
     return bool(hosts) and all(
@@ -74,10 +74,10 @@ def _bare(host: str) -> str:
 
 
 def _takes(other: str, host: str, own: Sequence[str]) -> bool:
-    """Return whether a linked host of another AuthConfig may be found for requests to a host.
+    """Return whether Authorino may find a linked host of another AuthConfig for requests to a host.
 
-    A wider one is not where a nearer one is linked; but `*` is for what names a port, so is one with that port, and one
-    with upper-case letters for what is written with them.
+    A nearer linked host of this AuthConfig hides a wider host of the other one. It does not hide `*`, hosts with a
+    port, or hosts in upper case: Authorino may find these for requests written in that form.
     """
     if other == ANY or other != _bare(other):
         return are_mixed_up(_bare(other), host)
@@ -88,12 +88,12 @@ def _takes(other: str, host: str, own: Sequence[str]) -> bool:
 
 
 def _means(linked: str, host: str) -> bool:
-    """Return whether Authorino finds a linked host for every request to a host, if it finds no nearer one."""
+    """Return whether Authorino finds a linked host for every request to a host, if no nearer host is linked."""
     return is_inside(host, linked) or linked == f"*.{host}"
 
 
 def _lose_hosts(config: Policy, routed: Sequence[str], links: Links, job: Job) -> None:
-    """Report the hosts of an AuthConfig, as far as they are linked to it, that no AuthPolicy will be for."""
+    """Report the linked hosts of an AuthConfig that get no AuthPolicy."""
     spans = dict(zip(config.hosts, config.host_spans, strict=True))
     for host in links.of(config):
         if not any(is_inside(_bare(host), each) for each in routed):
@@ -102,7 +102,10 @@ def _lose_hosts(config: Policy, routed: Sequence[str], links: Links, job: Job) -
 
 
 def _convert(item: Item, config: Policy, covered: dict[RouteNamed, list[Routed]], job: Job) -> None:
-    """Write what an AuthConfig becomes on each route. Raises Unsaid where its scheme cannot be said."""
+    """Write the AuthPolicies of an AuthConfig, one for each route.
+
+    Raises NotConvertible if a policy cannot express its scheme.
+    """
     alone = {route: ways for route, ways in covered.items() if not _has_policy(ways, job)}
     for route in (route for route in covered if route not in alone):
         message = f"{route} has AuthPolicies already, or its Gateway has: none is written for {config.ref}"
@@ -121,7 +124,10 @@ def _convert(item: Item, config: Policy, covered: dict[RouteNamed, list[Routed]]
 
 
 def _has_policy(ways: Sequence[Routed], job: Job) -> bool:
-    """Return whether an AuthPolicy of either kind is on some ways, beside which another would not mean the same."""
+    """Return whether some rules have an AuthPolicy of either kind.
+
+    A second policy there would change the meaning of both.
+    """
     return any(_is_on(item.policy, rule) for item in job.items for rule in ways)
 
 

@@ -1,8 +1,8 @@
 """Converts AuthPolicies of 2022 to those of today.
 
-Rules become the `when` of the policy, and the auth scheme its rules. A policy of today has one scheme: one with several
-becomes a policy for each listener, where no listener has hosts of two. What cannot be said stays in force as it is,
-beside what is converted, and then both must allow.
+The rules become the `when` of the policy, and the auth scheme becomes its rules. An AuthPolicy of today has one scheme.
+So a policy with several schemes becomes a policy for each listener, if no listener has hosts of two schemes. A policy
+that cannot be converted stays in force beside the converted ones, and then both must allow.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ from eastgate.dialects.kuadrant.proposal import Policy
 from eastgate.dialects.kuadrant.proposal.assemble import in_force
 from eastgate.dialects.kuadrant.proposal.model import HttpRule
 
-# Reads AuthPolicies of 2022 for conversions: the ways that they are on, and the requests that their rules select.
+# Reads AuthPolicies of 2022 for conversions: the route rules that they govern, and the requests that they select.
 
 
 def ways_of(policy: Policy, items: Sequence[Item], job: Job) -> list[Routed]:
-    """Return the rules that a policy is on the way to. Raises Unsaid if there are none, or it is not in force."""
+    """Return the rules of routes that a policy governs.
+
+    Raises NotConvertible if there are none, or if the policy is not in force.
+    """
     rivals = [
         other.policy for other in items if isinstance(other.policy, Policy) and other.policy.target == policy.target
     ]
@@ -49,7 +52,7 @@ def ways_of(policy: Policy, items: Sequence[Item], job: Job) -> list[Routed]:
 
 
 def is_on(policy: Policy, rule: Routed) -> bool:
-    """Return whether a policy is on the way to a rule of a route."""
+    """Return whether a policy governs a rule of a route."""
     target = policy.target
     if isinstance(target, GatewayNamed):
         return rule.point.gateway == target
@@ -57,7 +60,7 @@ def is_on(policy: Policy, rule: Routed) -> bool:
 
 
 def check_schemes(policy: Policy, ways: Sequence[Routed], job: Job) -> None:
-    """Raise Unsaid where Authorino cannot decide all that the schemes of a policy decide, or would allow more."""
+    """Raise NotConvertible if Authorino cannot evaluate the schemes of a policy, or would allow more."""
     if any(rule.is_stream for rule in ways):
         raise Unsaid(kuadrant_codes.STREAMS, "the Gateway also leads on what is no HTTP", policy.target_span)
     for scheme in policy.schemes:
@@ -66,7 +69,7 @@ def check_schemes(policy: Policy, ways: Sequence[Routed], job: Job) -> None:
 
 
 def scheme_specs(item: Item) -> list[Manifest]:
-    """Return the schemes of a policy as they are written, without nulls."""
+    """Return the schemes of a policy as written, without nulls."""
     spec = spec_of(item)
     listed = spec.get("authSchemes")
     return [object_of(scheme) for scheme in (listed if isinstance(listed, list) else [spec["authScheme"]])]
@@ -75,7 +78,10 @@ def scheme_specs(item: Item) -> list[Manifest]:
 def selecting_predicate(
     policy: Policy, hosts: Sequence[str], ways: Sequence[Routed], job: Job, *, at_gateway: bool = True
 ) -> str | None:
-    """Return the requests to some hosts that the rules select, as CEL; None where all are. Raises Unsaid."""
+    """Return a CEL predicate for the requests to some hosts that the rules select; None if they select all.
+
+    Raises NotConvertible.
+    """
     is_any = [
         rule.hosts is None or all(any(is_inside(host, own) for own in rule.hosts) for host in hosts)
         for rule in policy.rules
@@ -96,7 +102,7 @@ def selecting_predicate(
 
 
 def to_today(items: Sequence[Item], job: Job) -> None:
-    """Convert the policies of routes first: where one was converted, that of the Gateway stays."""
+    """Convert the policies of routes first: if one of them is converted, the policy of the Gateway stays."""
     taken = {
         rule.point
         for rule in every_rule(job.world)
@@ -119,7 +125,7 @@ def _is_of_gateway(item: Item) -> bool:
 
 
 def _convert(item: Item, policy: Policy, taken: set[RuleNamed], items: Sequence[Item], job: Job) -> set[RuleNamed]:
-    """Write what a policy becomes; returns where it is enforced. Raises Unsaid where it cannot be said."""
+    """Convert a policy, and return the rules of routes where the result is enforced. Raises NotConvertible."""
     ways = ways_of(policy, items, job)
     points = {rule.point for rule in ways}
     if points & taken:
@@ -154,7 +160,9 @@ _Section = tuple[str | None, int, list[Routed]]
 
 
 def _sections(policy: Policy, ways: list[Routed], job: Job) -> list[_Section]:
-    """Return the parts of the target that have one scheme each, by its index: all of it, or its listeners."""
+    """Return the parts of the target that have one scheme each, by the index of the scheme: the whole target, or its
+    listeners.
+    """
     schemes = _schemes_of(policy, ways, job)
     if len(schemes) == 1:
         return [(None, next(iter(schemes)), ways)]
@@ -177,7 +185,7 @@ def _sections(policy: Policy, ways: list[Routed], job: Job) -> list[_Section]:
 
 
 def _schemes_of(policy: Policy, ways: Sequence[Routed], job: Job) -> set[int]:
-    """Return the schemes that decide requests on some ways which the rules select. What none is for is denied."""
+    """Return the schemes of the selected requests to some rules. Requests without a scheme are denied."""
     chosen: set[int] = set()
     for host in _asked_hosts(policy, ways, job):
         near = [
@@ -223,7 +231,7 @@ def _spec(item: Item, policy: Policy, index: int, ways: Sequence[Routed], job: J
 
 
 def _lose_status(policy: Policy, scheme: Scheme, host: str, job: Job) -> None:
-    """Report the status of requests that no scheme is for. Raises Unsaid where a `when` would let some of them in."""
+    """Report the status of requests without a scheme. Raises NotConvertible if a `when` would allow some of them."""
     if scheme.when is not None:
         message = f"requests to {host} that no scheme is for are denied, and by its `when` a scheme lets some in"
         raise Unsaid(

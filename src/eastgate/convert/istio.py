@@ -1,8 +1,8 @@
 """Converts GEP-3779 to Istio's AuthorizationPolicy, so that an Istio mesh can enforce it today.
 
-What is alike: a DENY that matches denies, then an ALLOW must match. What is not: in Istio a workload with only DENY
-policies is open, so that an ALLOW of nothing goes with each DENY; and Istio has one list of ALLOW policies where
-GEP-3779 has one for each level.
+In both APIs a DENY that matches denies, and then an ALLOW must match. There are two differences. In Istio a workload
+with only DENY policies is open, so the conversion adds an ALLOW of nothing to each DENY. And Istio has one list of
+ALLOW policies, where GEP-3779 has one for each level.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from eastgate.ir import AccountsOf
 from eastgate.reading.manifests import Document, Plain
 from eastgate.settings import MeshMode
 
-# Joins two levels in one list: GEP-3779 wants both levels to allow, and Istio has one list of ALLOW policies.
+# Joins two levels in one list: GEP-3779 needs an ALLOW of both levels, and Istio has one list of ALLOW policies.
 #
-# Where the policies of both levels are on exactly the same pods, each pair of their rules becomes one rule that asks
-# for both. Where they only may meet, the APPLICATION policy is not converted.
+# If the policies of both levels select exactly the same pods, each pair of their rules becomes one rule that requires
+# both. If they may select some of the same pods, the APPLICATION policy is not converted.
 
 
-_MOST_RULES = 512  # that Istio takes
+_MOST_RULES = 512  # limit of Istio
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aimed:
-    """A policy with targets that Istio has: pods of any of these labels, or Services at their waypoint.
+    """A policy with targets that Istio supports: pods with any of these labels, or Services at their waypoint.
 
-    `others` are further documents that went into it.
+    `others` are documents of other policies that were joined with it.
     """
 
     gep: Gep
@@ -67,12 +67,12 @@ class Aimed:
 
 
 def closes(gep: Gep, job: Job) -> bool:
-    """Return whether what no ALLOW of its level matches is denied because of it."""
+    """Return whether the policy closes its targets to requests that no ALLOW of its level matches."""
     return not gep.policy.audit and (not gep.denies or job.settings.section(GepSettings).deny_only is DenyOnly.DENY)
 
 
 def one_level_each(aimed: Sequence[Aimed], job: Job) -> list[Aimed]:
-    """Return the policies to write, such that no workload gets ALLOW policies of two levels."""
+    """Return the policies to write, so that no workload gets ALLOW policies of two levels."""
     chosen: list[Aimed] = []
     for namespace in dict.fromkeys(policy.gep.namespace for policy in aimed):
         of_namespace = [policy for policy in aimed if policy.gep.namespace == namespace]
@@ -108,7 +108,7 @@ def _settled(of_namespace: Sequence[Aimed], job: Job) -> Iterator[Aimed]:
 
 
 def _can_join(pods: frozenset[Selector], closing: Sequence[Aimed]) -> bool:
-    """Return whether both levels allow something on these pods, and no ALLOW is on some of them only."""
+    """Return whether both levels have an ALLOW on these pods, and no ALLOW selects only some of them."""
     allowing = [policy for policy in closing if not policy.gep.denies]
     same = [policy for policy in allowing if policy.selectors == pods and not policy.services]
     sample = same[0] if same else None
@@ -134,7 +134,7 @@ def _joined(same: Sequence[Aimed], job: Job) -> Aimed:
 
 
 def _both(network: GepRule, application: GepRule, job: Job) -> GepRule:
-    """Return what matches both; lists that share nothing become empty, which matches nothing."""
+    """Return the requests that both match. A list without common entries becomes empty, and then matches nothing."""
     ports = application.ports
     if network.ports is not None:
         ports = network.ports if ports is None else tuple(port for port in ports if port in network.ports)
@@ -175,7 +175,7 @@ _WAYPOINT_HELP = "target the Service, with serviceTarget: traffic, so that its w
 
 
 def write_istio(geps: Sequence[Gep], job: Job) -> None:
-    """Write all policies of a cluster: which of them can be converted depends on the others."""
+    """Write all policies of a cluster together, because policies on the same pods affect each other."""
     possible = (_aim(gep, job) for gep in geps)
     aimed = list(_at_waypoints([policy for policy in possible if policy is not None], job))
     chosen = one_level_each(aimed, job)
@@ -210,8 +210,9 @@ def _is_no_dry_run(gep: Gep, job: Job) -> bool:
 
 
 def _is_enforced(gep: Gep, pods: Sequence[PodsTarget], job: Job) -> bool:
-    """Return whether the proxies of these pods see what the policy asks: ztunnel has no HTTP, and no caller behind a
-    waypoint.
+    """Return whether the proxies of these pods see all that the policy reads.
+
+    ztunnel sees no HTTP, and behind a waypoint a pod sees no caller.
     """
     for target in pods:
         why = beyond_pods(target.selector, gep.namespace, job)
@@ -230,7 +231,10 @@ def _is_enforced(gep: Gep, pods: Sequence[PodsTarget], job: Job) -> bool:
 
 
 def _is_alone(gep: Gep, pods: Sequence[PodsTarget], job: Job) -> bool:
-    """Return whether no policy of Istio allows on some of these pods: both must allow, and in one list either would."""
+    """Return whether no policy of Istio allows requests to some of these pods.
+
+    Both policies would have to allow, but in Istio's one list either is enough.
+    """
     if not closes(gep, job):
         return True
     for item in job.items:
@@ -268,7 +272,10 @@ def _aim_at_services(gep: Gep, services: tuple[TargetedService, ...], job: Job) 
 
 
 def _at_waypoints(aimed: Sequence[Aimed], job: Job) -> Iterator[Aimed]:
-    """Yield policies that can be enforced together: behind a waypoint, those on pods see the waypoint for a client."""
+    """Yield the policies that can be enforced together.
+
+    Behind a waypoint, policies on pods see the waypoint as the client.
+    """
     with_pods = {policy.gep.namespace for policy in aimed if policy.pods}
     for policy in aimed:
         if policy.services and policy.gep.namespace in with_pods:
@@ -299,7 +306,7 @@ def _is_closed(denying: Aimed, among: Sequence[Aimed]) -> bool:
 
 
 def _opens_alike(denying: Aimed, other: Aimed) -> bool:
-    """Return whether an ALLOW that is written anyway closes all that the DENY is to close."""
+    """Return whether another ALLOW in the result already closes everything that the DENY must close."""
     gep = other.gep
     if (
         gep.denies
@@ -318,7 +325,7 @@ def _opens_alike(denying: Aimed, other: Aimed) -> bool:
 
 
 def _targets(policy: Aimed) -> list[Manifest]:
-    """Return the targets of each policy of Istio; an empty one is all pods of its namespace."""
+    """Return the targets of each policy of Istio. An empty target is all pods of the namespace."""
     targets: list[Manifest] = []
     if policy.services:
         refs: list[Plain] = [{"group": "", "kind": "Service", "name": target.name} for target in policy.services]

@@ -1,4 +1,4 @@
-"""Operations of Istio's rules as ports, paths and methods; what else they say, no other API has words for."""
+"""Converts operations of Istio's rules to ports, paths and methods. Other APIs cannot express their other fields."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from eastgate.dialects.istio.written import Values, WrittenValue
 from eastgate.ir.paths import encoded_path, path_problem
 from eastgate.reading.manifests import Document
 
-# What a policy of Istio is about, and whether a policy on pods can say the same.
+# Targets of Istio's policies, and whether a policy on pods is equivalent.
 
 
 def namespaces_of(policy: IstioPolicy, document: Document, job: Job) -> list[str]:
-    """Return the namespaces that a policy is about: its own, or in the root namespace all that are known."""
+    """Return the namespaces of a policy: its own, or all known namespaces for a policy of the root namespace."""
     if not policy.in_root or policy.refs:
         return [policy.namespace]
     homes = {item.policy.ref.namespace for item in job.items if item.policy.ref.namespace is not None}
@@ -41,7 +41,7 @@ def namespaces_of(policy: IstioPolicy, document: Document, job: Job) -> list[str
 
 
 def check_attachment(policy: IstioAuthorizationPolicy, document: Document, namespace: str, job: Job) -> None:
-    """Raise UnsayableError where a policy on the pods of a namespace would not be what this one is there."""
+    """Raise UnsayableError if a policy on pods of this namespace cannot be equivalent to the policy of Istio."""
     spec = document.locate("spec")
     if policy.action in (Action.CUSTOM, Action.AUDIT):
         raise UnsayableError(codes.ACTION, f"nothing else has {policy.action}", document.locate("spec", "action"))
@@ -72,7 +72,7 @@ def _may_meet(peer: PeerAuthentication, selector: Selector, namespace: str) -> b
 
 
 def beyond_pods(selector: Selector, namespace: str, job: Job) -> str | None:
-    """Return why a policy of Istio on these pods is not about them and their callers alone; None where it is."""
+    """Return why a policy of Istio on these pods also affects Gateways, waypoints or anonymous callers; None if not."""
     if job.world.select_gateways(GatewaysMatching(namespace, selector)):
         return f"in Istio it is for Gateways of {namespace} as well"
     for workload in _pods(selector, namespace, job):
@@ -87,7 +87,7 @@ def beyond_pods(selector: Selector, namespace: str, job: Job) -> str | None:
 
 
 def is_at_ztunnel(selector: Selector, namespace: str, job: Job) -> bool:
-    """Return whether ztunnel is before some selected pods that are known, or before others of the namespace."""
+    """Return whether ztunnel is the proxy of some known selected pods, or of other pods of the namespace."""
     unknown = Workload(f"{namespace}/-", namespace, "-")
     return any(
         _plane(workload, job) is ServingPlane.ZTUNNEL for workload in (unknown, *_pods(selector, namespace, job))
@@ -107,7 +107,7 @@ _TOKEN = regex(r"[!#$%&'+.^_`|~0-9A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Ports, paths and methods, of each ANY; None is any."""
+    """Ports, paths and methods. ANY entry of each list must match; None matches everything."""
 
     ports: tuple[int, ...] | None = None
     paths: tuple[str, ...] | None = None
@@ -116,7 +116,10 @@ class Operation:
 
 
 def read_operation(parts: Sequence[Part], job: Job, *, denies: bool) -> Operation:
-    """Read an operation of which ALL parts hold. Raises UnsayableError; in an ALLOW values may be left out instead."""
+    """Read an operation that requires ALL parts.
+
+    Raises UnsayableError; from an ALLOW it may leave out values instead.
+    """
     ports: tuple[int, ...] | None = None
     paths, methods, paths_span = None, None, None
     for name, values in parts:
@@ -132,7 +135,7 @@ def read_operation(parts: Sequence[Part], job: Job, *, denies: bool) -> Operatio
 
 
 def _said(values: Values, is_said: Callable[[WrittenValue], bool], what: str, job: Job, *, denies: bool) -> list[str]:
-    """Return the values that the target can say. Those that it cannot are left out of an ALLOW."""
+    """Return the values that the target API can express. The others are left out of an ALLOW."""
     if values.not_values:
         raise UnsayableError(codes.FIELD, f"the target has no words for {what} that must not match", values.span)
     said = [value for value in values.values if is_said(value)]
@@ -164,7 +167,7 @@ def _is_path(value: WrittenValue) -> bool:
 
 
 def _methods(values: Values, job: Job, *, denies: bool) -> tuple[str, ...]:
-    """Return methods; patterns, and what must not match, become those of the usual methods that are meant."""
+    """Return methods. Patterns and excluded methods become a list of the standard methods that match."""
     is_pattern = bool(values.not_values) or any("*" in value.text for value in values.values)
     if not is_pattern:
         return tuple(_said(values, _is_method, "methods", job, denies=denies))

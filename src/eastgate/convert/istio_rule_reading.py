@@ -1,4 +1,4 @@
-"""Rules of Istio as those of GEP-3779: one for each operation, for the callers of all its sources."""
+"""Converts rules of Istio to GEP-3779: one rule for each operation, with the callers of all its sources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ class RuleReader:
         self._callers = CallerReader(policy, job, at_ztunnel=at_ztunnel)
 
     def rules(self) -> list[GepRule]:
-        """Return the rules. What cannot be said is left out of an ALLOW; of a DENY it raises UnsayableError."""
+        """Return the rules.
+
+        Values that the target API cannot express are left out of an ALLOW; in a DENY they raise UnsayableError.
+        """
         return [read for rule in self._policy.rules for read in self._read(rule)]
 
     def _read(self, rule: IstioRule) -> Iterator[GepRule]:
@@ -46,7 +49,10 @@ class RuleReader:
                 yield GepRule(callers, read.ports, read.paths, read.methods, rule.span, read.paths_span)
 
     def _check_ztunnel(self, rule: IstioRule) -> None:
-        """Leave out an ALLOW rule that ztunnel drops. A DENY rule becomes what is written, which denies more."""
+        """Leave out an ALLOW rule that ztunnel drops.
+
+        A DENY rule is converted as written, which denies more than ztunnel does.
+        """
         dropped = http_parts(rule) if self._at_ztunnel else ()
         if not dropped:
             return
@@ -69,7 +75,7 @@ class RuleReader:
         return identity, operation
 
     def _callers_of(self, sources: Sequence[Fields], conditions: Sequence[Part]) -> tuple[NamedCaller, ...] | None:
-        """Return the callers of ANY source; None is anybody."""
+        """Return the callers of ANY source; None means any caller."""
         callers: dict[NamedCaller, None] = {}
         for source in sources:
             try:

@@ -1,6 +1,6 @@
-"""Converts the rules of a GEP-3779 policy to Istio's: `from` who, `to` which operation.
+"""Converts the rules of a GEP-3779 policy to Istio's: callers to `from`, operations to `to`.
 
-Where Istio's words are wider, an ALLOW says less and a DENY says more.
+If Istio can only express something wider, an ALLOW becomes narrower and a DENY wider.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from eastgate.convert.gep_reading import Account, Gep, GepRule, NamedCaller, Spi
 from eastgate.convert.model import Assumption, Job, Manifest
 from eastgate.reading.manifests import Plain
 
-_EVERY_DOMAIN = "cluster.local"  # in a principal Istio reads it as the mesh's own trust domain and its aliases
+_EVERY_DOMAIN = "cluster.local"  # in a principal Istio reads it as its own trust domain and the aliases
 _PATHS_HELP = (
     "set pathNormalization: {normalization: MERGE_SLASHES} in the mesh, refuse encoded slashes and needlessly encoded "
     "characters (%40 for @), and say so: --assume istio-paths"
@@ -21,7 +21,7 @@ _PATHS_HELP = (
 
 
 def istio_rules(gep: Gep, job: Job) -> list[Plain]:
-    """Convert the rules; one that can match nothing is left out, which changes nothing."""
+    """Convert the rules. A rule that matches nothing is left out, which changes nothing."""
     converted = (_rule(rule, gep, job) for rule in gep.rules if not rule.never)
     return [rule for rule in converted if rule is not None]
 
@@ -50,12 +50,12 @@ def _rule(rule: GepRule, gep: Gep, job: Job) -> Manifest | None:
 
 
 def lose_paths(job: Job, span: Span) -> None:
-    """Report that the path of a request depends on the mesh."""
+    """Report that the spelling of paths depends on the settings of the mesh."""
     if not job.assumes(Assumption.ISTIO_PATHS):
         job.lose(codes.PATHS, "Istio compares these paths as the mesh normalizes them", span, help=_PATHS_HELP)
 
 
-# Who
+# Callers
 
 
 def _principals(caller: NamedCaller, gep: Gep, job: Job) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _namespace(namespace: str, caller: WholeNamespace, gep: Gep, job: Job) -> It
 
 
 def accounts_of(namespace: str, job: Job) -> list[str]:
-    """Return the service accounts of a namespace that are declared, or that a workload runs as."""
+    """Return the service accounts of a namespace that a manifest declares or a workload uses."""
     declared = {account.name for account in job.world.service_accounts.values() if account.namespace == namespace}
     used = {
         workload.service_account

@@ -1,6 +1,6 @@
-"""Converts Linkerd's inbound policy to what GEP-3779 says: for each Server an ALLOW for its pods, on its port.
+"""Converts Linkerd's inbound policy to GEP-3779: each Server becomes an ALLOW for its pods on its port.
 
-GEP-3779 knows clients by their identities only, and closes all other ports of a workload that it targets.
+GEP-3779 knows clients by their identities only, and closes all other ports of a targeted workload.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from eastgate.ir.attributes import MESH_NAME
 from eastgate.ir.symbolic.names import MeshNames
 from eastgate.settings import Settings
 
-# Linkerd's clients as callers of GEP-3779, as far as they can be named.
+# Linkerd's clients as callers of GEP-3779, if GEP-3779 can name them.
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """The callers; None is anybody. `unsaid` are those that cannot be named, in words."""
+    """The callers; None means any caller. `unsaid` describes the clients that GEP-3779 cannot name."""
 
     callers: tuple[NamedCaller, ...] | None
     unsaid: str = ""
@@ -79,7 +79,7 @@ def _caller_of(name: str, settings: Settings) -> NamedCaller | None:
 
 
 def _stem(name: str, settings: Settings) -> str | None:
-    """Return what stands before the part that all service accounts of the mesh share."""
+    """Return the part of a mesh name before the suffix that all service accounts of the mesh share."""
     tail = MeshNames(settings).tail
     return name.removesuffix(tail) if name.endswith(tail) else None
 
@@ -89,7 +89,7 @@ Write = Callable[[Gep, Job], None]
 
 
 def from_linkerd(items: Sequence[Item], job: Job, write: Write) -> None:
-    """Convert namespace by namespace: what a policy means depends on its Server, and on the other Servers."""
+    """Convert namespace by namespace, because a policy depends on its Server and on the other Servers."""
     by_namespace: dict[str, list[Item]] = {}
     for item in items:
         by_namespace.setdefault(item.policy.ref.namespace or "default", []).append(item)
@@ -113,8 +113,9 @@ class _InboundPort:
         self.servers = [resource for resource in self.resources if isinstance(resource, Server)]
 
     def convert(self, write: Write) -> None:
-        """Convert a namespace. What stays in Linkerd needs its authorizations there, so one Server that stays keeps
-        all.
+        """Convert a namespace.
+
+        If one Server stays in Linkerd, all policies stay, because the Server needs its authorizations.
         """
         stays = [item for item in self.items if self._stays(item)]
         for item in self.items:
@@ -128,7 +129,7 @@ class _InboundPort:
                 if not isinstance(item.policy, Server) and item.document not in self.job.kept
             ]
 
-    # What is not converted
+    # Policies that are not converted
 
     def _stays(self, item: Item) -> bool:
         reason = self._reason(item.policy) if isinstance(item.policy, LinkerdResource) else None
@@ -186,7 +187,7 @@ class _InboundPort:
         return selected(self.namespace, self._selector(server), self.job)
 
     def _ports(self, server: Server) -> frozenset[int] | None:
-        """Return the numbers of its port, which must be the same in all pods; None where they are not, or not known."""
+        """Return the numbers of its port, which must be equal in all pods; None if they differ or are not known."""
         if isinstance(server.port, int):
             return frozenset({server.port})
         ports = {ports_named(workload, server.port, self.job.world) for workload in self._workloads(server)}
@@ -198,7 +199,7 @@ class _InboundPort:
         ours, theirs = self._ports(server), self._ports(other)
         return ours is None or theirs is None or not ours.isdisjoint(theirs)
 
-    # What is
+    # Policies that are converted
 
     def _gep(self, item: Item, server: Server) -> Gep:
         ports = tuple(sorted(self._ports(server) or ()))
@@ -226,7 +227,7 @@ class _InboundPort:
             self.job.lose(codes.CLIENT, message, server.access_span)
 
     def _others(self, server: Server) -> Iterator[GepRule]:
-        """Allow everybody on ports without a Server, where the default lets everybody in."""
+        """Allow every caller on ports without a Server, if the default policy allows every caller."""
         workloads = self._workloads(server)
         unknown = Workload(f"{self.namespace}/-", self.namespace, "-")
         defaults = {default_of(workload, self.job) for workload in (unknown, *workloads)}
@@ -259,7 +260,7 @@ class _InboundPort:
 
 
 def _governs(policy: object, namespace: str) -> bool:
-    """Return whether a policy of GEP-3779 may be about pods of a namespace."""
+    """Return whether a policy of GEP-3779 may target pods of a namespace."""
     if not isinstance(policy, gep3779.Policy):
         return False
     return policy.tier is not Tier.NAMESPACED or policy.ref.namespace == namespace

@@ -1,7 +1,7 @@
-"""Converts GEP-3779 to Linkerd's inbound policy: a Server for each port, and who is authorized on it.
+"""Converts GEP-3779 to Linkerd's inbound policy: a Server for each port, and the authorizations on it.
 
-Linkerd only allows, one port at a time, and leaves ports without a Server to a default. So an ALLOW can be said where
-that default is deny and the ports are known; a DENY cannot.
+Linkerd only allows, for one port at a time, and a default policy decides about ports without a Server. So an ALLOW can
+be converted if that default denies and the ports are known. A DENY cannot be converted.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def _manifest(
 
 
 def server_of(gep: Gep, selector: Selector, port: int, job: Job, others: Sequence[Document] = ()) -> str:
-    """Return a Server, closed but for what is authorized. `others` are further policies that share it."""
+    """Return a Server that allows only authorized requests. `others` are other policies that share the Server."""
     spec: Manifest = {"podSelector": write_selector(selector), "port": port, "accessPolicy": "deny"}
     return _manifest(gep, job, "Server", "v1beta3", f"{gep.name}-{port}", spec, others)
 
 
 def authorize(gep: Gep, number: int, rule: GepRule, servers: Sequence[str], job: Job) -> None:
-    """Authorize the callers of a rule: on the Servers, or on a route of theirs."""
+    """Authorize the callers of a rule on the Servers, or on a route of them."""
     name = f"{gep.name}-rule-{number}"
     refs: list[Plain] = []
     if rule.callers is not None:
@@ -83,12 +83,12 @@ def authorize(gep: Gep, number: int, rule: GepRule, servers: Sequence[str], job:
 
 
 def catch_all(gep: Gep, servers: Sequence[str], job: Job, others: Sequence[Document] = ()) -> None:
-    """Return a route for the rest: without it, a Server with routes answers what none of them matches with 404."""
+    """Return a route for all other requests. Without it, a Server with routes answers them with 404."""
     _route(gep, f"{gep.name}-rest", [{"path": {"type": "PathPrefix", "value": "/"}}], servers, job, others)
 
 
 def _identity(caller: NamedCaller, job: Job) -> str:
-    """Return Linkerd's name of a caller. A SPIFFE ID of another trust domain it knows as such."""
+    """Return Linkerd's name of a caller. A SPIFFE ID of another trust domain stays as it is."""
     match caller:
         case Account(namespace, name):
             return job.settings.mesh_name(namespace, name)
@@ -127,7 +127,9 @@ def _matches(rule: GepRule) -> Iterator[Manifest]:
 
 
 def _path(path: str) -> Manifest:
-    """Build a path match. Linkerd's prefixes mean whole segments; what is meant here is any text, which takes an
+    """Build a path match.
+
+    Linkerd's prefixes match whole segments, and a prefix of GEP-3779 matches any text, so it becomes a regular
     expression.
     """
     if path in ("*", "/*"):
@@ -135,7 +137,7 @@ def _path(path: str) -> Manifest:
     if path.endswith("*"):
         return {"type": "RegularExpression", "value": f"{_escaped(path[:-1])}.*"}
     if path.startswith("*/"):
-        # The longer first: Linkerd's proxy takes the first alternative that matches, which must be all of the path.
+        # The longest first: Linkerd's proxy takes the first alternative that matches, and it must match the whole path.
         return {"type": "RegularExpression", "value": f"/.*{_escaped(path[1:])}|{_escaped(path[1:])}"}
     if path.startswith("*"):
         return {"type": "RegularExpression", "value": f"/.*{_escaped(path[1:])}"}
@@ -148,7 +150,7 @@ def _escaped(text: str) -> str:
 
 @dataclass(slots=True)
 class _Group:
-    """Policies on the same pods, which share their Servers: in Linkerd only one Server has a port."""
+    """Policies on the same pods. They share their Servers, because in Linkerd only one Server can have a port."""
 
     namespace: str
     selector: Selector
@@ -157,7 +159,7 @@ class _Group:
 
 
 def write_linkerd(geps: Sequence[Gep], job: Job) -> None:
-    """Write all policies of a cluster: those on the same pods are written together."""
+    """Write all policies of a cluster. Policies on the same pods are written together."""
     groups: list[_Group] = []
     for gep in geps:
         targets = _targets(gep, job)
@@ -194,13 +196,16 @@ def selected(namespace: str, selector: Selector, job: Job) -> list[Workload]:
 
 
 def default_of(workload: Workload, job: Job) -> InboundPolicy:
-    """Return what a port without a Server lets in."""
+    """Return the default policy for a port without a Server."""
     stance = stance_of(workload, (), Scene(job.settings, job.world))
     return stance.default.policy if stance is not None else InboundPolicy.ALL_UNAUTHENTICATED
 
 
 def _deny_by_default(job: Job) -> str:
-    """Return how to make a port without a Server deny; the setting is no way out where it is given."""
+    """Return how to make ports without a Server deny.
+
+    If the setting has a value already, the annotation is the only way.
+    """
     annotation = "write the annotation config.linkerd.io/default-inbound-policy: deny on the namespace"
     if job.settings.section(LinkerdSettings).linkerd_default_policy is InboundPolicy.DENY:
         return f"{annotation}, and none on the pods"
@@ -208,10 +213,10 @@ def _deny_by_default(job: Job) -> str:
 
 
 def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
-    """Return whether nothing gets in that no Server says."""
+    """Return whether Linkerd allows no request that no Server allows."""
     for target in targets:
         workloads = selected(gep.namespace, target.selector, job)
-        unknown = Workload(f"{gep.namespace}/-", gep.namespace, "-")  # one that is not declared, but may exist
+        unknown = Workload(f"{gep.namespace}/-", gep.namespace, "-")  # a pod that no manifest declares may exist
         for workload in (unknown, *workloads):
             default = default_of(workload, job)
             if default is not InboundPolicy.DENY:
@@ -230,7 +235,10 @@ def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
 
 
 def _join(gep: Gep, targets: Sequence[PodsTarget], groups: list[_Group], job: Job) -> None:
-    """Add a policy to the groups of its pods; not where only some of the pods are the same, or the level is another."""
+    """Add a policy to the groups of its pods.
+
+    Keep the policy if it shares only some of the pods, or has another level.
+    """
     selectors = list(dict.fromkeys(target.selector for target in targets))
     others = [group for group in groups if group.namespace == gep.namespace]
     for number, selector in enumerate(selectors):

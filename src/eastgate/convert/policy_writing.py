@@ -1,4 +1,4 @@
-"""Writes AuthPolicies of today from AuthConfigs, and from schemes in their words."""
+"""Writes AuthPolicies of today from AuthConfigs, and from schemes with the same field names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ POLICY_API_VERSION = f"{policies.GROUP}/v1"
 
 
 def report_secrets(scheme: Scheme, namespace: str | None, span: Span | None, job: Job) -> None:
-    """Report that the Secrets of a scheme must be moved. Raises Unsaid where others would count in their place."""
+    """Report that the Secrets of a scheme must be moved.
+
+    Raises NotConvertible if the scheme would select other Secrets instead.
+    """
     kuadrants = job.settings.section(KuadrantSettings).authorino_namespace
     if not needs_secrets(scheme) or namespace == kuadrants:
         return
@@ -31,7 +34,7 @@ def report_secrets(scheme: Scheme, namespace: str | None, span: Span | None, job
 
 
 def rules_of_policy(config: Manifest, scheme: Scheme, selected: list[str]) -> Manifest:
-    """Return `when`, `patterns` and `rules` of a policy for the spec of an AuthConfig. Raises Unsaid."""
+    """Return `when`, `patterns` and `rules` of a policy for the spec of an AuthConfig. Raises NotConvertible."""
     spec = dict(config)
     spec.pop("when", None)
     predicates = gateway_predicates(scheme.when)

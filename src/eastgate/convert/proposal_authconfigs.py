@@ -1,7 +1,7 @@
 """Converts AuthPolicies of 2022 to AuthConfigs: each auth scheme, for those of its hosts that requests arrive for.
 
-Rules become the `when` of the AuthConfig. As with those of today, the policies stay in force until proxies ask
-Authorino about the hosts.
+Rules become the `when` of the AuthConfig. The policies stay in force until proxies ask Authorino about the hosts, as
+with AuthPolicies of today.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from eastgate.reading.manifests import Plain
 
 
 def to_host_configs(items: Sequence[Item], job: Job) -> None:
-    """Write an AuthConfig for each scheme that has hosts for itself, and keep the policies."""
+    """Write an AuthConfig for each scheme that shares no host, and keep the policies."""
     configs = [item.policy for item in job.items if isinstance(item.policy, authconfigs.Policy)]
     taken = [host.partition(":")[0].lower() for config in configs for host in config.hosts]
     for item in items:
@@ -64,7 +64,7 @@ def _convert(item: Item, policy: Policy, ways: list[Routed], taken: list[str], j
 
 
 def _shared(hosts: Sequence[str], arriving: Sequence[str]) -> list[str]:
-    """Return the hosts of requests that arrive and that a scheme is for."""
+    """Return the hosts that a scheme covers and that requests arrive for."""
     met = [
         host if is_inside(host, own) else own
         for own in hosts or (ANY,)
@@ -77,7 +77,7 @@ def _shared(hosts: Sequence[str], arriving: Sequence[str]) -> list[str]:
 def _has_alone(
     host: str, policy: Policy, index: int, others: Sequence[str], taken: list[str], arriving: Sequence[str], job: Job
 ) -> bool:
-    """Return whether one scheme decides all requests that Authorino would find by a host, and report why not."""
+    """Return whether one scheme decides all requests that Authorino finds under a host; report the reason if not."""
     span = policy.scheme_spans[index][0]
     if any(are_mixed_up(host, other) for other in (*taken, *others)):
         message = f"another AuthConfig has {host}, or hosts that it means: nothing is written for it"
@@ -100,7 +100,7 @@ def _has_alone(
 
 
 def _has_another_policy(rule: Routed, policy: Policy, job: Job) -> bool:
-    """Return whether a policy is not on the way to a rule, or not alone."""
+    """Return whether a rule is governed by another policy, or not by this one."""
     if not is_on(policy, rule):
         return True
     others = [item.policy for item in job.items if item.policy is not policy]

@@ -1,6 +1,8 @@
-"""Converts AuthPolicies of today to AuthConfigs: the effective policy of each way, for the hosts of its requests.
+"""Converts AuthPolicies of today to AuthConfigs: the effective policy of each route rule, for the hosts of its
+requests.
 
-Authorino decides only about what some proxy asks it. So the policies stay in force, until proxies ask about the hosts.
+Authorino decides only requests that a proxy asks it about. So the policies stay in force until proxies ask about the
+hosts.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from eastgate.reading.manifests import Plain
 
 
 def to_auth_configs(items: Sequence[Item], job: Job) -> None:
-    """Write an AuthConfig for each effective policy that has its hosts for itself."""
+    """Write an AuthConfig for each effective policy that shares no host with another."""
     documents = {id(item.policy): item.document for item in items}
     policies = [item.policy for item in items if isinstance(item.policy, Policy)]
     by_host = _by_host([policy for policy in policies if not (policy.audit or policy.deleted)], job)
@@ -59,7 +61,7 @@ def to_auth_configs(items: Sequence[Item], job: Job) -> None:
 
 
 def _by_host(policies: Sequence[Policy], job: Job) -> dict[str, list[Effective]]:
-    """Return the effective policies of the ways of each host, also those without a rule."""
+    """Return the effective policies for each host, including those without a rule."""
     by_host: dict[str, list[Effective]] = {}
     for rule in every_rule(job.world):
         effective = fold(policy for policy in policies if is_rule_of(rule.point, policy.target))
@@ -69,7 +71,7 @@ def _by_host(policies: Sequence[Policy], job: Job) -> dict[str, list[Effective]]
 
 
 def _hosts_of_proposals(job: Job) -> Iterator[str]:
-    """Yield the hosts of ways that policies of 2022 are on."""
+    """Yield the hosts that policies of 2022 govern."""
     proposals = [
         item.policy for item in job.items if isinstance(item.policy, proposal.Policy) and not item.policy.audit
     ]

@@ -1,7 +1,7 @@
-"""Converts AuthPolicies of today to those of 2022, where one policy alone is on the way to all rules of its target.
+"""Converts AuthPolicies of today to those of 2022, if no other policy governs any rule of the target.
 
-The rules become the one auth scheme of the policy, and its conditions those of the scheme. What that kind has no words
-for stays as it is.
+The rules become the one auth scheme of the policy, and the conditions those of the scheme. A policy that the kind of
+2022 cannot express stays as it is.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _mentions_secrets(value: Plain) -> bool:
 
 
 def _check_words(manifest: Manifest, policy: Policy, job: Job) -> None:
-    """Raise Unsaid where the kind of 2022 does not take what was written."""
+    """Raise NotConvertible if the kind of 2022 rejects the manifest."""
     error = first_error(manifest, job.settings)
     if error is not None:
         raise Unsaid(

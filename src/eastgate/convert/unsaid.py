@@ -1,4 +1,4 @@
-"""What keeps a whole policy, or what it becomes, from being written."""
+"""The error for a policy that cannot be converted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eastgate.settings import Settings
 
 
 class Unsaid(Exception):  # noqa: N818 - says what it is
-    """A part of a policy that the target cannot say, so that the policy stays as it is."""
+    """The target API cannot express a part of a policy, so the whole policy stays as it is."""
 
     def __init__(self, code: Code, message: str, span: Span | None, way_out: str | None = None) -> None:
         super().__init__(message)
@@ -22,12 +22,12 @@ class Unsaid(Exception):  # noqa: N818 - says what it is
 
 
 def keep_unsaid(item: Item, span: Span, unsaid: Unsaid, job: Job) -> None:
-    """Keep a policy, and report why."""
+    """Keep a policy unconverted, and report the reason."""
     message = f"{unsaid.message}: {item.policy.ref} is not converted"
     job.keep(item.document, unsaid.code, message, unsaid.span or span, help=unsaid.way_out)
 
 
 def first_error(manifest: Manifest, settings: Settings) -> Diagnostic | None:
-    """Return the first error that a manifest has for those who read it; None where it has none."""
+    """Return the first error that Eastgate reports for a manifest, or None."""
     reading = read_text("converted.json", json.dumps(manifest), positioned=dialects.reads)
     return next(iter(sort_documents(reading.documents, settings, reading.reporter).reporter.errors), None)
