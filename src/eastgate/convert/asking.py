@@ -130,7 +130,7 @@ class AskingAuthority(Authority):
             yield ask
             return
         scheme, when = ask.evaluator.scheme, ask.rule.when
-        lifted, left = _lift(scheme.when)
+        lifted, left = _exact_predicates(scheme.when)
         scheme, when = replace(scheme, when=left), all_of([when, lifted])
         without, predicate = without_host_check(scheme)
         hosts = _lower_condition(CelPredicate(predicate)) if predicate is not None and left is None else None
@@ -178,23 +178,23 @@ def _response(response: Response) -> Response:
 # Conditions
 
 
-def _lift(when: Condition | None) -> tuple[Predicate, Condition | None]:
+def _exact_predicates(when: Condition | None) -> tuple[Predicate, Condition | None]:
     """Return the parts of a `when` that predicates express exactly, and the other parts."""
     if not isinstance(when, All):
         return ALWAYS, when
     lowered = [(_lower_condition(part), part) for part in when.parts]
-    left = tuple(_seen_alike(part) for predicate, part in lowered if predicate is None)
+    left = tuple(_without_evaluator(part) for predicate, part in lowered if predicate is None)
     return all_of([predicate for predicate, _ in lowered if predicate is not None]), All(left) if left else None
 
 
-def _seen_alike(condition: Condition) -> Condition:
+def _without_evaluator(condition: Condition) -> Condition:
     """Return a condition as CEL without its evaluator, if the gateway and the auth scheme see the same values."""
     text = predicate_text(condition)
     return CelPredicate(text) if text is not None else condition
 
 
 def _lower_condition(condition: Condition) -> Predicate | None:
-    match _seen_alike(condition):
+    match _without_evaluator(condition):
         case CelPredicate(text, at_gateway=True):
             compiled = compile_document_cel(text, GATEWAY_ROOTS)
         case CelPredicate(text) if sees_alike(text):

@@ -130,7 +130,7 @@ def _convertible(
         )
         return False
     if not gateways:
-        message = f"no manifest says which Gateway {ref} is for: it is not converted"
+        message = f"no manifest declares the Gateway of {ref}: it is not converted"
         way_out = "give the manifests of the route and of its Gateway with -f"
         job.keep(document, kuadrant_codes.NO_GATEWAY, message, policy.target_span, help=way_out)
         return False
@@ -274,7 +274,7 @@ def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> 
         span = dict(zip(rule.hosts or (), rule.host_spans, strict=False)).get(patterns[0], rule.span)
         unsafe = f"`{patterns[0]}` does not match a Host header with a port, and a route takes every host"
         message = f"{unsafe}: all hosts are sent to authorization"
-        way_out = "let the Gateway strip ports, and say so: --assume istio-hosts; or write the hosts one by one"
+        way_out = "let the Gateway strip ports and add --assume istio-hosts, or write the hosts one by one"
         job.lose(kuadrant_codes.HOST_PORTS, message, span, help=way_out)
         return []
     return _with_ports([*hosts, *dotted], gateway, job.world)
@@ -333,7 +333,7 @@ def _auth_configs(item: Item, policy: Policy, gateway: Gateway, stem: str, job: 
         secret = _secret(node)
         if secret is not None and gateway.namespace != policy.ref.namespace:
             message = f"Authorino looks for Secrets in {gateway.namespace}, the namespace of the AuthConfig {name}"
-            way_out = f"put the Secrets of {policy.ref.namespace} that are meant into {gateway.namespace}"
+            way_out = f"copy the Secrets of the scheme from {policy.ref.namespace} to {gateway.namespace}"
             job.lose(kuadrant_codes.SECRETS, message, secret, help=way_out)
         plain = node.plain()
         assert isinstance(plain, dict)  # noqa: S101 - a scheme is a mapping

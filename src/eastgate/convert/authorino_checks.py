@@ -171,7 +171,7 @@ def lose_what_differs(scheme: Scheme, job: Job) -> None:
     for identity in sorted(scheme.identities, key=lambda each: each.priority)[:-1]:
         if _patterns(identity):
             message = f"a token of another issuer or audience than {identity.name} has is denied"
-            way_out = "let each issuer have a host of its own, if tokens of several are meant"
+            way_out = "if several issuers are intended, give each a host of its own"
             job.lose(kuadrant_codes.NEXT_IDENTITY, message, identity.span, help=way_out)
     for each in scheme.authorizations:
         if isinstance(each.rule, Rego) and _FUNCTION.search(each.rule.module):

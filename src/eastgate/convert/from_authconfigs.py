@@ -16,8 +16,8 @@ from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfig_versions import config_of
 from eastgate.convert.gateway_conditions import are_mixed_up, arriving_hosts
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
+from eastgate.convert.not_convertible import NotConvertible, first_error
 from eastgate.convert.policy_writing import POLICY_API_VERSION, report_secrets, rules_of_policy
-from eastgate.convert.unsaid import Unsaid, first_error
 from eastgate.dialects.kuadrant import policies, proposal
 from eastgate.dialects.kuadrant.authconfigs import Policy
 from eastgate.dialects.kuadrant.authconfigs.linking import Links, link_hosts
@@ -38,10 +38,10 @@ def to_policies(items: Sequence[Item], job: Job) -> None:
         _lose_hosts(config, [host for ways in covered.values() for host in _hosts(ways, job)], links, job)
         try:
             _convert(item, config, covered, job)
-        except Unsaid as unsaid:
-            message = f"{unsaid.message}: no AuthPolicy is written for {config.ref}"
-            job.lose(unsaid.code, message, unsaid.span or config.name_span, help=unsaid.way_out)
-        message = f"no manifest says whether a proxy asks Authorino: {config.ref} stays in force"
+        except NotConvertible as unconverted:
+            message = f"{unconverted.message}: no AuthPolicy is written for {config.ref}"
+            job.lose(unconverted.code, message, unconverted.span or config.name_span, help=unconverted.way_out)
+        message = f"no manifest shows whether a proxy asks Authorino: {config.ref} stays in force"
         way_out = "remove it when no proxy asks Authorino about its hosts any more"
         job.keep(item.document, kuadrant_codes.ASKED_BY_NOBODY, message, config.name_span, help=way_out)
 
@@ -64,7 +64,7 @@ def _is_for(config: Policy, hosts: Sequence[str], links: Links) -> bool:
     own = [host for host in links.of(config) if ":" not in host]
     others = [host for host, holder in links.by_host.items() if holder is not config]
     return bool(hosts) and all(
-        any(_means(linked, host) for linked in own) and not any(_takes(other, host, own) for other in others)
+        any(_covers(linked, host) for linked in own) and not any(_may_be_found(other, host, own) for other in others)
         for host in hosts
     )
 
@@ -73,7 +73,7 @@ def _bare(host: str) -> str:
     return host.partition(":")[0].lower()
 
 
-def _takes(other: str, host: str, own: Sequence[str]) -> bool:
+def _may_be_found(other: str, host: str, own: Sequence[str]) -> bool:
     """Return whether Authorino may find a linked host of another AuthConfig for requests to a host.
 
     A nearer linked host of this AuthConfig hides a wider host of the other one. It does not hide `*`, hosts with a
@@ -83,11 +83,11 @@ def _takes(other: str, host: str, own: Sequence[str]) -> bool:
         return are_mixed_up(_bare(other), host)
     if is_inside(other, host):
         return True
-    nearer = [each for each in own if each != other and is_inside(host, each) and _means(other, each)]
-    return _means(other, host) and not nearer
+    nearer = [each for each in own if each != other and is_inside(host, each) and _covers(other, each)]
+    return _covers(other, host) and not nearer
 
 
-def _means(linked: str, host: str) -> bool:
+def _covers(linked: str, host: str) -> bool:
     """Return whether Authorino finds a linked host for every request to a host, if no nearer host is linked."""
     return is_inside(host, linked) or linked == f"*.{host}"
 
@@ -97,7 +97,7 @@ def _lose_hosts(config: Policy, routed: Sequence[str], links: Links, job: Job) -
     spans = dict(zip(config.hosts, config.host_spans, strict=True))
     for host in links.of(config):
         if not any(is_inside(_bare(host), each) for each in routed):
-            message = f"no route that this AuthConfig is for has all of {host}: no AuthPolicy is written for the rest"
+            message = f"no route of this AuthConfig has all of {host}: no AuthPolicy is written for the rest"
             job.lose(kuadrant_codes.NO_ROUTE, message, spans[host])
 
 
@@ -108,7 +108,7 @@ def _convert(item: Item, config: Policy, covered: dict[RouteNamed, list[Routed]]
     """
     alone = {route: ways for route, ways in covered.items() if not _has_policy(ways, job)}
     for route in (route for route in covered if route not in alone):
-        message = f"{route} has AuthPolicies already, or its Gateway has: none is written for {config.ref}"
+        message = f"{route} or its Gateway has AuthPolicies already: none is written for {config.ref}"
         job.lose(kuadrant_codes.TWO_LEVELS, message, config.name_span)
     if not alone:
         return
@@ -117,7 +117,9 @@ def _convert(item: Item, config: Policy, covered: dict[RouteNamed, list[Routed]]
     manifests = [_manifest(item, route, rules, job, several=several) for route in alone]
     error = next((error for manifest in manifests if (error := first_error(manifest, job.settings))), None)
     if error is not None:
-        raise Unsaid(kuadrant_codes.NO_WORDS, f"an AuthPolicy does not have this, {error.code.title}", config.name_span)
+        raise NotConvertible(
+            kuadrant_codes.NO_WORDS, f"an AuthPolicy cannot express this: {error.code.title}", config.name_span
+        )
     report_secrets(config.scheme, config.ref.namespace, config.name_span, job)
     for manifest in manifests:
         job.write(item.document, manifest)
@@ -128,10 +130,10 @@ def _has_policy(ways: Sequence[Routed], job: Job) -> bool:
 
     A second policy there would change the meaning of both.
     """
-    return any(_is_on(item.policy, rule) for item in job.items for rule in ways)
+    return any(_governs(item.policy, rule) for item in job.items for rule in ways)
 
 
-def _is_on(policy: object, rule: Routed) -> bool:
+def _governs(policy: object, rule: Routed) -> bool:
     if isinstance(policy, policies.Policy):
         return is_rule_of(rule.point, policy.target)
     return isinstance(policy, proposal.Policy) and policy.target in (rule.point.gateway, rule.point.route)

@@ -32,11 +32,15 @@ def hosts_on(rule: Routed, world: World) -> list[str]:
     listener = listener_of(rule, world)
     heard = (listener.hostname if listener is not None else None) or ANY
     routed = [host.lower() for host in rule.route.hostnames] or [ANY]
-    met = [host if is_inside(host, heard.lower()) else heard.lower() for host in routed if _meet(host, heard.lower())]
+    met = [
+        host if is_inside(host, heard.lower()) else heard.lower()
+        for host in routed
+        if _intersection(host, heard.lower())
+    ]
     return list(dict.fromkeys(met))
 
 
-def _meet(host: str, other: str) -> bool:
+def _intersection(host: str, other: str) -> bool:
     return is_inside(host, other) or is_inside(other, host)
 
 
@@ -53,7 +57,7 @@ def listener_of(rule: Routed, world: World) -> Listener | None:
     return next((each for each in listeners if each.name == rule.listener), None)
 
 
-def hears_tls(ways: Sequence[Routed], world: World) -> bool:
+def serves_tls(ways: Sequence[Routed], world: World) -> bool:
     """Return whether requests may reach some rules over TLS."""
     listeners = [listener_of(rule, world) for rule in ways]
     return any(listener is None or listener.protocol in ("HTTPS", "TLS") for listener in listeners)
@@ -181,6 +185,6 @@ def _comparison(attribute: str, operator: PatternOperator, value: str) -> str | 
 
 
 def sees_alike(predicate: str) -> bool:
-    """Return whether a predicate reads only attributes that are equal in the filter of a gateway and in an auth scheme."""
+    """Return whether a predicate reads only attributes that the filter of a gateway and an auth scheme share."""
     compiled = compile_document_cel(predicate)
     return not isinstance(compiled, CelProblem) and all(".".join(path) in _SEEN for path in compiled.mentions)

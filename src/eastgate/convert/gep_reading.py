@@ -145,7 +145,7 @@ def from_gep(items: Iterable[Item], job: Job, write: Callable[[Gep, Job], None])
         if gep is not None:
             write(gep, job)
             continue
-        message = f"{item.policy.ref} is of a cluster-wide tier, and is not converted"
+        message = f"{item.policy.ref} is in a cluster-wide tier: it is not converted"
         span = item.document.locate("spec", "tier")
         job.keep(item.document, codes.TIER, message, span, help="write its rules into policies of the namespaces")
 

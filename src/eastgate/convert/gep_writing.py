@@ -206,6 +206,6 @@ def resolved(target: _Target, gep: Gep, job: Job) -> PodsTarget | None:
         job.keep(gep.document, codes.SERVICE_UNKNOWN, message, target.span, help=way_out)
         return None
     labels = ", ".join(f"{key}={value}" for key, value in sorted(service.selector.items()))
-    message = f"Service {gep.namespace}/{target.name} became the labels that it selects: {labels}"
+    message = f"Service {gep.namespace}/{target.name} was replaced by its labels: {labels}"
     job.lose(codes.SERVICE_SELECTOR, message, target.span, help="convert again when the Service changes")
     return PodsTarget(Selector.of(service.selector), target.span)

@@ -15,7 +15,7 @@ from eastgate.cluster.ends import Host
 from eastgate.cluster.points import Point, RuleNamed
 from eastgate.cluster.routing.model import Routed
 from eastgate.cluster.routing.rules import every_rule
-from eastgate.convert.gateway_conditions import are_mixed_up, hears_tls, hosts_on
+from eastgate.convert.gateway_conditions import are_mixed_up, hosts_on, serves_tls
 from eastgate.dialects.kuadrant.authorino.authorizer import SchemeAuthorizer
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import is_inside
@@ -26,7 +26,7 @@ from eastgate.reach.alike import are_alike
 from eastgate.reach.comparison import AuthorityComparison, ComparisonDoubt, DoubtReason
 from eastgate.reach.hosts import host_names
 
-_MOST_ATOMS = 12
+_MAX_ATOMS = 12
 
 
 def compare_hosts(comparison: AuthorityComparison) -> AuthorityComparison:
@@ -43,9 +43,11 @@ def compare_hosts(comparison: AuthorityComparison) -> AuthorityComparison:
         if name not in known and _is_as_before(old, new, name.removeprefix(Host.prefix))
     }
     doubts = [doubt for doubt in comparison.doubts if doubt.subject not in proven]
-    if opened := list(_asked_anew(old, new)):
+    if opened := list(_newly_asked(old, new)):
         doubts = [doubt for doubt in doubts if not _was_open(doubt)]
-        doubts += (ComparisonDoubt(DoubtReason.HOST, str(Host(host))) for host in _decided_otherwise(opened, old, new))
+        doubts += (
+            ComparisonDoubt(DoubtReason.HOST, str(Host(host))) for host in _hosts_decided_differently(opened, old, new)
+        )
     return replace(comparison, doubts=tuple(doubts))
 
 
@@ -60,10 +62,10 @@ def _is_as_before(old: Authority, new: Authority, host: str) -> bool:
         for arriving in hosts_on(way, old.world):
             if are_mixed_up(arriving, host):
                 near = arriving if is_inside(arriving, host) else host
-                is_plain = not hears_tls([way], old.world)
-                if not _ask_alike(
-                    _about(_decisions(old, _points(way.point), denied=True), near, is_plain=is_plain),
-                    _about(_decisions(new, [point]), near, is_plain=is_plain),
+                is_plain = not serves_tls([way], old.world)
+                if not _are_equal_decisions(
+                    _decisions_for_host(_decisions(old, _points(way.point), denied=True), near, is_plain=is_plain),
+                    _decisions_for_host(_decisions(new, [point]), near, is_plain=is_plain),
                 ):
                     return False
     return True
@@ -88,7 +90,7 @@ def _decisions(side: Authority, points: Iterable[Point], *, denied: bool = False
             )
 
 
-def _about(decisions: Iterable[_Decision], host: str, *, is_plain: bool) -> list[_Decision]:
+def _decisions_for_host(decisions: Iterable[_Decision], host: str, *, is_plain: bool) -> list[_Decision]:
     """Return the decisions about requests to a host.
 
     `is_plain`: these requests have no server name of a TLS handshake.
@@ -111,7 +113,7 @@ def _about(decisions: Iterable[_Decision], host: str, *, is_plain: bool) -> list
     return [(name, when) for name, when in settled if when != NEVER]
 
 
-def _ask_alike(old: Sequence[_Decision], new: Sequence[_Decision]) -> bool:
+def _are_equal_decisions(old: Sequence[_Decision], new: Sequence[_Decision]) -> bool:
     return len(old) == len(new) and all(
         name == other and _are_equal(when, then) for (name, when), (other, then) in zip(old, new, strict=True)
     )
@@ -120,7 +122,7 @@ def _ask_alike(old: Sequence[_Decision], new: Sequence[_Decision]) -> bool:
 def _are_equal(first: Predicate, second: Predicate) -> bool:
     """Return whether two predicates are equal for every value of their atoms. False if there are too many atoms."""
     atoms = list(dict.fromkeys((*atoms_of(first), *atoms_of(second))))
-    if first == second or len(atoms) > _MOST_ATOMS:
+    if first == second or len(atoms) > _MAX_ATOMS:
         return first == second
     certain: tuple[Predicate, Predicate] = (ALWAYS, NEVER)
     for held in product(certain, repeat=len(atoms)):
@@ -137,7 +139,7 @@ def _asked(side: Authority, point: Point) -> list[_Decision]:
 # Routes
 
 
-def _asked_anew(old: Authority, new: Authority) -> Iterator[Routed]:
+def _newly_asked(old: Authority, new: Authority) -> Iterator[Routed]:
     """Yield the rules of routes that have a policy now and had none before."""
     for rule in every_rule(old.world):
         if _schemes_asked(new, rule.point) and not any(_asked(old, point) for point in _points(rule.point)):
@@ -152,7 +154,7 @@ def _was_open(doubt: ComparisonDoubt) -> bool:
     return difference.old.is_unopposed and not difference.new.allowed
 
 
-def _decided_otherwise(ways: Iterable[Routed], old: Authority, new: Authority) -> list[str]:
+def _hosts_decided_differently(ways: Iterable[Routed], old: Authority, new: Authority) -> list[str]:
     """Return the hosts of route rules that ask other schemes than the AuthConfig of the host."""
     hosts: list[str] = []
     for rule in ways:

@@ -45,7 +45,7 @@ Part = tuple[str, Values]
 _NEEDED: Final = (Assumption.ISTIO_IDENTITIES, Assumption.ISTIO_TRUST_DOMAIN)
 
 
-class UnsayableError(Exception):
+class NotExpressibleError(Exception):
     """A part of a rule that the target API cannot express."""
 
     def __init__(self, code: Code, message: str, span: Span | None, way_out: str | None = None) -> None:
@@ -73,7 +73,7 @@ class CallerReader:
         self._denies = policy.action is Action.DENY
 
     def callers(self, parts: Sequence[Part]) -> tuple[NamedCaller, ...] | None:
-        """Return the callers that match ALL parts of a source; None means any caller. Raises UnsayableError.
+        """Return the callers that match ALL parts of a source; None means any caller. Raises NotExpressibleError.
 
         All parts are fields of `IDENTITY_FIELDS`.
         """
@@ -85,10 +85,10 @@ class CallerReader:
         span = parts[0][1].span
         if self._denies:
             message = "the target cannot name all of these callers"
-            raise UnsayableError(codes.CALLERS, message, span, self._way_out())
+            raise NotExpressibleError(codes.CALLERS, message, span, self._way_out())
         callers = (*named.callers, *self._known(parts, named.callers))
-        listed = ", ".join(map(_text, callers)) or "none is known"
-        message = f"of these callers only those stay who can be named: {listed}"
+        listed = ", ".join(map(_text, callers)) or "no account is known"
+        message = f"only the callers that the target can name are kept: {listed}"
         self._job.lose(codes.CALLERS, message, span, help=self._way_out())
         return callers
 
@@ -97,8 +97,8 @@ class CallerReader:
         missing = [f"--assume {each}" for each in _NEEDED if not self._job.assumes(each)]
         if not missing:
             return "name each caller by its service account"
-        holds = "all identities are those that Istio issues, of the trust domain of the mesh"
-        return f"if {holds}, say so: {' '.join(missing)}"
+        holds = "Istio issues all identities, in the trust domain of the mesh"
+        return f"if {holds}, add {' '.join(missing)}"
 
     def _named(self, parts: Sequence[Part]) -> _NamedCallers:
         """Return the callers named by one part that satisfy the other parts."""
@@ -200,7 +200,7 @@ class CallerReader:
         return named if self._account(named).callers else SpiffeIdentity(identity, span)
 
     def _is_assumed(self) -> bool:
-        """Return whether a name without a trust domain means one account only, or the accounts of one namespace only."""
+        """Return whether a name without a trust domain means one account, or the accounts of one namespace."""
         return self._mesh.trust_domain == self._job.settings.trust_domain and all(map(self._job.assumes, _NEEDED))
 
 

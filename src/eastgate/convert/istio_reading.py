@@ -18,7 +18,7 @@ from eastgate.basics.records import dataclass
 from eastgate.cluster import Selector
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Gep, GepRule, PodsTarget
-from eastgate.convert.istio_callers import UnsayableError
+from eastgate.convert.istio_callers import NotExpressibleError
 from eastgate.convert.istio_operations import check_attachment, is_at_ztunnel, namespaces_of
 from eastgate.convert.istio_rule_reading import RuleReader
 from eastgate.convert.model import Item, Job
@@ -30,7 +30,7 @@ from eastgate.dialects.istio.model import Action as IstioAction
 from eastgate.dialects.istio.model import IstioAuthorizationPolicy, IstioPolicy
 from eastgate.ir import PolicyRef
 
-_MOST_TARGETS = 16  # limit for the ALLOW of everything
+_MAX_TARGETS = 16  # limit for the ALLOW of everything
 
 Write = Callable[[Gep, Job], None]
 
@@ -70,7 +70,7 @@ def from_istio(items: Sequence[Item], job: Job, write: Write, *, can_deny: bool 
             for namespace in namespaces_of(policy, item.document, job):
                 by_namespace.setdefault(namespace, []).append(_Candidate(item, policy, namespace))
         else:
-            message = f"tokens and mTLS are Istio's to check: {policy.ref} is not converted"
+            message = f"only Istio checks tokens and mTLS: {policy.ref} is not converted"
             job.keep(item.document, codes.AUTHENTICATION, message, item.document.locate("kind"))
     for candidates in by_namespace.values():
         _Namespace(candidates, job, can_deny=can_deny).convert(write)
@@ -85,37 +85,39 @@ class _Namespace:
 
     def convert(self, write: Write) -> None:
         """Write the policies that can be converted."""
-        chosen = self._apart([candidate for candidate in self._candidates if not self._stays(candidate)])
+        chosen = self._without_rivals([candidate for candidate in self._candidates if not self._must_stay(candidate)])
         for candidate in chosen:
             if not candidate.rules and candidate.policy.action is IstioAction.DENY and self._can_deny:
                 continue  # it denies nothing
             level = self._level(candidate, chosen)
-            rest = self._rest(candidate, chosen)
-            if len(rest) > _MOST_TARGETS:
+            rest = self._pods_with_deny_only(candidate, chosen)
+            if len(rest) > _MAX_TARGETS:
                 self._keep(candidate, "too many ALLOW policies are on some of its pods")
                 continue
             before = len(self._job.written)
             write(self._gep(candidate, level), self._job)
             if rest and len(self._job.written) > before:
-                write(self._everything(candidate, level, rest), self._job)
+                write(self._allow_everything(candidate, level, rest), self._job)
 
     # Policies that are not converted
 
-    def _stays(self, candidate: _Candidate) -> bool:
+    def _must_stay(self, candidate: _Candidate) -> bool:
         policy, document, job = candidate.policy, candidate.item.document, self._job
         try:
             check_attachment(policy, document, candidate.namespace, job)
             at_ztunnel = is_at_ztunnel(policy.selector, candidate.namespace, job)
             candidate.rules = RuleReader(policy, job, at_ztunnel=at_ztunnel).rules()
             if policy.rules and not candidate.rules and candidate.allows:
-                raise UnsayableError(codes.FIELD, "no rule is left of it", document.locate("spec", "rules"))
-        except UnsayableError as why:
+                raise NotExpressibleError(
+                    codes.FIELD, "the target can express none of its rules", document.locate("spec", "rules")
+                )
+        except NotExpressibleError as why:
             message = f"{why.message}: {policy.ref} is not converted"
             job.keep(document, why.code, message, why.span, help=why.way_out)
             return True
         return False
 
-    def _apart(self, chosen: list[_Candidate]) -> list[_Candidate]:
+    def _without_rivals(self, chosen: list[_Candidate]) -> list[_Candidate]:
         """Remove each ALLOW that may select the same pods as an unconverted ALLOW.
 
         In one API any ALLOW is enough; in two APIs each must allow.
@@ -124,7 +126,7 @@ class _Namespace:
         while staying:
             rival = staying.pop()
             for candidate in [each for each in chosen if each.allows and each.meets(rival)]:
-                self._keep(candidate, f"it may meet {rival.policy.ref}, which is not converted")
+                self._keep(candidate, f"it may share pods with {rival.policy.ref}, which is not converted")
                 chosen.remove(candidate)
                 staying.append(candidate)
         return chosen
@@ -146,7 +148,7 @@ class _Namespace:
             together += added
         return _level_of(together)
 
-    def _rest(self, candidate: _Candidate, chosen: Sequence[_Candidate]) -> list[Selector]:
+    def _pods_with_deny_only(self, candidate: _Candidate, chosen: Sequence[_Candidate]) -> list[Selector]:
         """Return the pods that a DENY selects and no ALLOW does. The DENY must not close them."""
         if candidate.allows or candidate.policy.audit or not self._adds_allow:
             return []
@@ -157,7 +159,7 @@ class _Namespace:
         target = PodsTarget(candidate.policy.selector, candidate.item.document.locate("spec", "selector"))
         return _gep(candidate, candidate.policy.ref.name, Action(candidate.policy.action), level, (target,))
 
-    def _everything(self, candidate: _Candidate, level: Level, rest: Sequence[Selector]) -> Gep:
+    def _allow_everything(self, candidate: _Candidate, level: Level, rest: Sequence[Selector]) -> Gep:
         """Return an ALLOW of everything, because in Istio pods with only DENY policies are open."""
         targets = tuple(PodsTarget(selector, candidate.span) for selector in rest)
         name = f"{candidate.policy.ref.name}-allow-everything"

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import GepRule, NamedCaller
-from eastgate.convert.istio_callers import IDENTITY_FIELDS, CallerReader, Part, UnsayableError
+from eastgate.convert.istio_callers import IDENTITY_FIELDS, CallerReader, NotExpressibleError, Part
 from eastgate.convert.istio_operations import OPERATION_FIELDS, read_operation
 from eastgate.convert.model import Job
 from eastgate.dialects.istio.model import Action, IstioAuthorizationPolicy
@@ -25,7 +25,7 @@ class RuleReader:
     def rules(self) -> list[GepRule]:
         """Return the rules.
 
-        Values that the target API cannot express are left out of an ALLOW; in a DENY they raise UnsayableError.
+        Values that the target API cannot express are left out of an ALLOW; in a DENY they raise NotExpressibleError.
         """
         return [read for rule in self._policy.rules for read in self._read(rule)]
 
@@ -34,8 +34,8 @@ class RuleReader:
             self._check_ztunnel(rule)
             identity, operation = self._conditions(rule)
             callers = self._callers_of(rule.sources or ({},), identity)
-        except UnsayableError as unsayable:
-            self._leave_out(unsayable)
+        except NotExpressibleError as error:
+            self._leave_out(error)
             return
         if callers == ():
             return
@@ -43,8 +43,8 @@ class RuleReader:
             try:
                 parts = _parts(fields, OPERATION_FIELDS, operation)
                 read = read_operation(parts, self._job, denies=self._denies)
-            except UnsayableError as unsayable:
-                self._leave_out(unsayable)
+            except NotExpressibleError as error:
+                self._leave_out(error)
             else:
                 yield GepRule(callers, read.ports, read.paths, read.methods, rule.span, read.paths_span)
 
@@ -56,9 +56,9 @@ class RuleReader:
         dropped = http_parts(rule) if self._at_ztunnel else ()
         if not dropped:
             return
-        message = f"ztunnel does not look at {', '.join(dropped)}"
+        message = f"ztunnel does not read {', '.join(dropped)}"
         if not self._denies:
-            raise UnsayableError(codes.ZTUNNEL, message, rule.span)
+            raise NotExpressibleError(codes.ZTUNNEL, message, rule.span)
         self._job.lose(codes.ZTUNNEL, f"{message}, and what is converted does: it denies more", rule.span)
 
     def _conditions(self, rule: IstioRule) -> tuple[list[Part], list[Part]]:
@@ -71,7 +71,7 @@ class RuleReader:
             elif when.key in OPERATION_FIELDS:
                 operation.append((when.key, when.values))
             else:
-                raise UnsayableError(codes.FIELD, f"the target has no words for `{when.key}`", when.span)
+                raise NotExpressibleError(codes.FIELD, f"the target cannot express `{when.key}`", when.span)
         return identity, operation
 
     def _callers_of(self, sources: Sequence[Fields], conditions: Sequence[Part]) -> tuple[NamedCaller, ...] | None:
@@ -80,23 +80,23 @@ class RuleReader:
         for source in sources:
             try:
                 read = self._callers.callers(_parts(source, IDENTITY_FIELDS, conditions))
-            except UnsayableError as unsayable:
-                self._leave_out(unsayable)
+            except NotExpressibleError as error:
+                self._leave_out(error)
                 continue
             if read is None:
                 return None
             callers.update(dict.fromkeys(read))
         return tuple(callers)
 
-    def _leave_out(self, unsayable: UnsayableError) -> None:
+    def _leave_out(self, error: NotExpressibleError) -> None:
         if self._denies:
-            raise unsayable
-        message = f"{unsayable.message}: what asks for it is left out"
-        self._job.lose(unsayable.code, message, unsayable.span, help=unsayable.way_out)
+            raise error
+        message = f"{error.message}: rules that need it are left out"
+        self._job.lose(error.code, message, error.span, help=error.way_out)
 
 
 def _parts(fields: Fields, known: Container[str], conditions: Sequence[Part]) -> list[Part]:
     for name, values in fields.items():
         if name not in known:
-            raise UnsayableError(codes.FIELD, f"the target has no words for `{name}`", values.span)
+            raise NotExpressibleError(codes.FIELD, f"the target cannot express `{name}`", values.span)
     return [*fields.items(), *conditions]

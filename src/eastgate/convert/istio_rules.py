@@ -16,7 +16,7 @@ from eastgate.reading.manifests import Plain
 _EVERY_DOMAIN = "cluster.local"  # in a principal Istio reads it as its own trust domain and the aliases
 _PATHS_HELP = (
     "set pathNormalization: {normalization: MERGE_SLASHES} in the mesh, refuse encoded slashes and needlessly encoded "
-    "characters (%40 for @), and say so: --assume istio-paths"
+    "characters (%40 for @), and add --assume istio-paths"
 )
 
 
@@ -75,7 +75,9 @@ def _identity(principal: str, caller: SpiffeIdentity, gep: Gep, job: Job) -> Ite
     if segments[0] == _EVERY_DOMAIN != own and len(segments) == 5:
         what = "it stays, and denies more" if gep.denies else "it is left out"
         message = f"in Istio {_EVERY_DOMAIN} would also mean {own}: {what}"
-        job.lose(codes.TRUST_DOMAIN, message, caller.span, help=f"write spiffe://{own}/... if that is meant")
+        job.lose(
+            codes.TRUST_DOMAIN, message, caller.span, help=f"write spiffe://{own}/... if you mean that trust domain"
+        )
         if not gep.denies:
             return
     yield principal
@@ -87,15 +89,15 @@ def _namespace(namespace: str, caller: WholeNamespace, gep: Gep, job: Job) -> It
     if job.assumes(Assumption.ISTIO_IDENTITIES):
         yield pattern
         return
-    way_out = "if all identities of the mesh are those that Istio issues, say so: --assume istio-identities"
+    way_out = "if Istio issues all identities of the mesh, add --assume istio-identities"
     if gep.denies:
         message = f"`{pattern}` also denies identities below those of service accounts"
         job.lose(codes.NAMESPACE_ACCOUNTS, message, caller.span, help=way_out)
         yield pattern
         return
     accounts = accounts_of(namespace, job)
-    listed = ", ".join(accounts) if accounts else "none is known"
-    message = f"of all service accounts of namespace {namespace} only those stay that the manifests know: {listed}"
+    listed = ", ".join(accounts) if accounts else "no account is known"
+    message = f"of namespace {namespace} only the known service accounts are kept: {listed}"
     job.lose(codes.NAMESPACE_ACCOUNTS, message, caller.span, help=way_out)
     for name in accounts:
         yield f"{domain}/ns/{namespace}/sa/{name}"

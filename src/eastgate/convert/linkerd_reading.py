@@ -33,10 +33,10 @@ from eastgate.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """The callers; None means any caller. `unsaid` describes the clients that GEP-3779 cannot name."""
+    """The callers; None means any caller. `unnamed` describes the clients that GEP-3779 cannot name."""
 
     callers: tuple[NamedCaller, ...] | None
-    unsaid: str = ""
+    unnamed: str = ""
 
 
 def callers_of(when: Predicate, settings: Settings) -> Clients:
@@ -44,20 +44,20 @@ def callers_of(when: Predicate, settings: Settings) -> Clients:
     if when == ALWAYS:
         return Clients(None)
     callers: list[NamedCaller] = []
-    unsaid: list[str] = []
+    unnamed: list[str] = []
     for part in when.parts if isinstance(when, Or) else (when,):
         clients = _clients_of(part, settings)
         callers += clients.callers or ()
-        unsaid += [clients.unsaid] if clients.unsaid else []
-    return Clients(tuple(dict.fromkeys(callers)), ", ".join(unsaid))
+        unnamed += [clients.unnamed] if clients.unnamed else []
+    return Clients(tuple(dict.fromkeys(callers)), ", ".join(unnamed))
 
 
 def _clients_of(part: Predicate, settings: Settings) -> Clients:
     match part:
         case Is(attribute, OneOf(values)) if attribute == MESH_NAME:
             callers_by_name = {str(value): _caller_of(str(value), settings) for value in sorted(values, key=str)}
-            unsaid = ", ".join(name for name, caller in callers_by_name.items() if caller is None)
-            return Clients(tuple(caller for caller in callers_by_name.values() if caller is not None), unsaid)
+            unnamed = ", ".join(name for name, caller in callers_by_name.items() if caller is None)
+            return Clients(tuple(caller for caller in callers_by_name.values() if caller is not None), unnamed)
         case And((Is(attribute, Suffix(text)), _)) if attribute == MESH_NAME:
             stem = _stem(text.removeprefix("."), settings)
             if stem is not None and dns_label_problem(stem) is None:
@@ -117,7 +117,7 @@ class _InboundPort:
 
         If one Server stays in Linkerd, all policies stay, because the Server needs its authorizations.
         """
-        stays = [item for item in self.items if self._stays(item)]
+        stays = [item for item in self.items if self._must_stay(item)]
         for item in self.items:
             if isinstance(item.policy, Server) and item not in stays:
                 gep = self._gep(item, item.policy)
@@ -131,7 +131,7 @@ class _InboundPort:
 
     # Policies that are not converted
 
-    def _stays(self, item: Item) -> bool:
+    def _must_stay(self, item: Item) -> bool:
         reason = self._reason(item.policy) if isinstance(item.policy, LinkerdResource) else None
         if reason is None:
             return False
@@ -141,7 +141,7 @@ class _InboundPort:
 
     def _reason(self, policy: LinkerdResource) -> tuple[Code, str, Span] | None:
         if policy.audit:
-            return codes.AUDIT, "it only observes, and what it observes is not converted", policy.span
+            return codes.AUDIT, "it only observes, and is not converted", policy.span
         if isinstance(policy, AuthorizationPolicy) and policy.target.is_workload:
             return codes.POLICY_LEFT_OUT, f"it targets a {policy.target.kind}", policy.span
         if not isinstance(policy, Server):
@@ -150,11 +150,11 @@ class _InboundPort:
             why = f"namespace {self.namespace} has policies of GEP-3779 already"
             return codes.POLICIES_MEET, why, policy.span
         if policy.external:
-            return codes.POLICY_LEFT_OUT, "it is about ExternalWorkloads", policy.span
+            return codes.POLICY_LEFT_OUT, "it selects ExternalWorkloads", policy.span
         if self._has_routes(policy):
             return codes.ROUTES, "the Server has routes", policy.span
         if self._ports(policy) is None:
-            return codes.PORTS_UNKNOWN, f"it is not known which port `{policy.port}` is in all pods", policy.span
+            return codes.PORTS_UNKNOWN, f"the number of port `{policy.port}` is not known for all pods", policy.span
         rival = next(
             (other for other in self.servers if other is not policy and self._share_a_port(policy, other)), None
         )
@@ -204,7 +204,7 @@ class _InboundPort:
     def _gep(self, item: Item, server: Server) -> Gep:
         ports = tuple(sorted(self._ports(server) or ()))
         rules = [GepRule(callers, ports, span=span) for callers, span in self._callers(server)]
-        rules += self._others(server)
+        rules += self._allow_other_ports(server)
         ref = PolicyRef("AuthorizationPolicy", self.namespace, server.ref.name, gep3779.GROUP)
         policy = gep3779.Policy(ref, server.span, (), Action.ALLOW, Level.NETWORK, ())
         target = PodsTarget(self._selector(server), server.span)
@@ -214,8 +214,8 @@ class _InboundPort:
         for rule in self.authorizations.on_server(server, audit=False):
             clients = callers_of(rule.when, self.job.settings)
             span = rule.origin.part(next(iter(rule.origin.parts))[0]) if rule.origin.parts else rule.origin.span
-            if clients.unsaid:
-                message = f"the target cannot name these clients, which are left out: {clients.unsaid}"
+            if clients.unnamed:
+                message = f"the target cannot name these clients, which are left out: {clients.unnamed}"
                 self.job.lose(codes.CLIENT, message, span)
             if clients.callers is None or clients.callers:
                 yield clients.callers, span
@@ -226,7 +226,7 @@ class _InboundPort:
             message = f"the target cannot name the clients of accessPolicy {server.access}, which are left out"
             self.job.lose(codes.CLIENT, message, server.access_span)
 
-    def _others(self, server: Server) -> Iterator[GepRule]:
+    def _allow_other_ports(self, server: Server) -> Iterator[GepRule]:
         """Allow every caller on ports without a Server, if the default policy allows every caller."""
         workloads = self._workloads(server)
         unknown = Workload(f"{self.namespace}/-", self.namespace, "-")
@@ -234,11 +234,11 @@ class _InboundPort:
         ports = self._ports(server) or frozenset()
         probed = any(probe.rooted for workload in workloads for probe in probes_with(workload, ports, self.job.world))
         if probed and self.job.settings.section(LinkerdSettings).linkerd_probe_networks:
-            message = "the probes of these pods need a rule of their own now: the kubelet has no identity"
+            message = "the probes of these pods now need a rule of their own: the kubelet has no identity"
             self.job.lose(codes.PROBES, message, server.span)
         if defaults == {InboundPolicy.DENY}:
             return
-        self.job.lose(codes.OTHER_PORTS, "other ports of these pods, unless they are declared, are closed", server.span)
+        self.job.lose(codes.OTHER_PORTS, "undeclared other ports of these pods are closed", server.span)
         if not defaults <= set(_OPEN):
             return
         selector = self._selector(server)

@@ -36,7 +36,7 @@ from eastgate.reading.manifests import Document, Plain
 # Converts the rules of a GEP-3779 policy to Linkerd's authorizations: on Servers, or on routes for HTTP.
 
 
-_MOST_MATCHES = 8
+_MAX_MATCHES = 8
 
 
 def _manifest(
@@ -70,7 +70,7 @@ def authorize(gep: Gep, number: int, rule: GepRule, servers: Sequence[str], job:
     targets = [("Server", server) for server in servers]
     if rule.paths_span is not None:
         message = "Linkerd compares paths as they are sent: dot segments, double and encoded slashes stay in them"
-        job.lose(codes.PATHS, message, rule.paths_span, help="let only what normalizes paths, a gateway, call this")
+        job.lose(codes.PATHS, message, rule.paths_span, help="let only a gateway that normalizes paths call this")
     if rule.is_http:
         targets = [("HTTPRoute", _route(gep, name, list(_matches(rule)), servers, job))]
     for kind, target in targets:
@@ -112,7 +112,7 @@ def _route(
     others: Sequence[Document] = (),
 ) -> str:
     parents: list[Plain] = [{"group": GROUP, "kind": "Server", "name": server} for server in servers]
-    chunks = [list(matches[start : start + _MOST_MATCHES]) for start in range(0, len(matches), _MOST_MATCHES)]
+    chunks = [list(matches[start : start + _MAX_MATCHES]) for start in range(0, len(matches), _MAX_MATCHES)]
     rules: list[Plain] = [{"matches": list[Plain](chunk)} for chunk in chunks]
     return _manifest(gep, job, "HTTPRoute", "v1beta3", name, {"parentRefs": parents, "rules": rules}, others)
 
@@ -209,7 +209,7 @@ def _deny_by_default(job: Job) -> str:
     annotation = "write the annotation config.linkerd.io/default-inbound-policy: deny on the namespace"
     if job.settings.section(LinkerdSettings).linkerd_default_policy is InboundPolicy.DENY:
         return f"{annotation}, and none on the pods"
-    return f"{annotation}, or if Linkerd denies by default, say so: --set linkerdDefaultPolicy=deny"
+    return f"{annotation}, or if Linkerd denies by default, add --set linkerdDefaultPolicy=deny"
 
 
 def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
@@ -220,15 +220,15 @@ def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
         for workload in (unknown, *workloads):
             default = default_of(workload, job)
             if default is not InboundPolicy.DENY:
-                message = f"ports that no Server has would be {default} here: {gep.policy.ref} is not converted"
+                message = f"ports without a Server would be {default} here: {gep.policy.ref} is not converted"
                 job.keep(gep.document, codes.DEFAULT_OPEN, message, target.span, help=_deny_by_default(job))
                 return False
             ports = frozenset(port for rule in gep.rules for port in rule.ports or ())
             probes = probes_with(workload, ports, job.world)
             if any(probe.rooted for probe in probes) and job.settings.section(LinkerdSettings).linkerd_probe_networks:
-                why = f"Linkerd lets everybody in on the probes of {workload.key}"
+                why = f"Linkerd allows every caller on the probes of {workload.key}"
                 message = f"{why}: {gep.policy.ref} is not converted"
-                way_out = "if probeNetworks is empty in your Linkerd, say so: --set linkerdProbeNetworks="
+                way_out = "if probeNetworks is empty in your Linkerd, add --set linkerdProbeNetworks="
                 job.keep(gep.document, codes.PROBES, message, target.span, help=way_out)
                 return False
     return True
@@ -246,15 +246,15 @@ def _join(gep: Gep, targets: Sequence[PodsTarget], groups: list[_Group], job: Jo
             if not may_meet(selector, group.selector):
                 continue
             if group.is_application is not gep.is_application:
-                why = "it may meet a policy of the other level, and both must allow"
+                why = "it may share pods with a policy of the other level, and both must allow"
                 message = f"{why}: {gep.policy.ref} is not converted"
                 job.keep(gep.document, codes.LEVELS, message, gep.span("targetRefs"))
                 return
             if selector != group.selector:
-                _meets(gep, job)
+                _keep_for_shared_port(gep, job)
                 return
         if any(may_meet(selector, other) for other in selectors[:number]):
-            _meets(gep, job)
+            _keep_for_shared_port(gep, job)
             return
     for selector in selectors:
         same = next((group for group in others if group.selector == selector), None)
@@ -263,8 +263,8 @@ def _join(gep: Gep, targets: Sequence[PodsTarget], groups: list[_Group], job: Jo
         same.geps.append(gep)
 
 
-def _meets(gep: Gep, job: Job) -> None:
-    why = "some of these pods may have another policy too, and only one Server has a port"
+def _keep_for_shared_port(gep: Gep, job: Job) -> None:
+    why = "some of these pods may have another policy too, and a port can have only one Server"
     message = f"{why}: {gep.policy.ref} is not converted"
     job.keep(gep.document, codes.SERVERS_MEET, message, gep.span("targetRefs"), help="write the same selector in all")
 
@@ -280,15 +280,15 @@ def _write(group: _Group, job: Job) -> None:
     servers = {port: server_of(first, group.selector, port, job, others) for port in ports}
     for gep, number, rule in rules:
         if rule.ports is None:
-            listed = ", ".join(str(port) for port in ports) or "none is known"
-            message = f"any port became those that are declared: {listed}"
+            listed = ", ".join(str(port) for port in ports) or "no port is known"
+            message = f"any port became the declared ports: {listed}"
             job.lose(codes.PORTS_UNKNOWN, message, rule.span, help="name the ports, or declare them in the pods")
         chosen = [servers[port] for port in (ports if rule.ports is None else sorted(rule.ports))]
         if chosen:
             authorize(gep, number, rule, chosen, job)
     routed = [rule for _, _, rule in rules if rule.is_http]
     for rule in routed[1:]:
-        message = "where another route is a closer match, only its callers get in"
+        message = "if another route is a closer match, only its callers are allowed"
         job.lose(codes.ROUTES, message, rule.paths_span or rule.span)
     if routed and len(routed) < len(rules):
         catch_all(first, list(servers.values()), job, others)

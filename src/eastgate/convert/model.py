@@ -23,7 +23,7 @@ from eastgate.settings import Settings
 Manifest = dict[str, Plain]
 
 CONVERTED_FROM = "eastgate.dev/converted-from"
-_LONGEST_NAME = 253
+_MAX_NAME_LENGTH = 253
 _KEPT_METADATA = ("labels", "annotations")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # it would restore the old form
 
@@ -119,7 +119,7 @@ class Job:
 
     def name(self, kind: str, namespace: str, wanted: str) -> str:
         """Return an unused name that is as similar to the wanted one as possible."""
-        if len(wanted) > _LONGEST_NAME:
+        if len(wanted) > _MAX_NAME_LENGTH:
             wanted = f"{wanted[:240].rstrip('.-')}-{hashlib.sha256(wanted.encode()).hexdigest()[:10]}"
         name, number = wanted, 1
         while (kind, namespace, name) in self._names:

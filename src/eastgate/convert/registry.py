@@ -81,8 +81,8 @@ def _together(
 
 def _keep_identities(items: Sequence[Item], job: Job) -> None:
     for item in items:
-        message = f"an AuthPolicy has no words for identities in the mesh: {item.policy.ref} is not converted"
-        way_out = "write who may call by what callers send, a token or a key, if that is meant"
+        message = f"an AuthPolicy cannot express identities in the mesh: {item.policy.ref} is not converted"
+        way_out = "if callers send tokens or keys, write an AuthPolicy with these"
         job.keep(item.document, kuadrant_codes.WHO_CALLS, message, item.document.locate("kind"), help=way_out)
 
 

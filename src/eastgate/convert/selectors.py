@@ -8,7 +8,7 @@ from itertools import product
 from eastgate.cluster import Operator, Requirement, Selector
 from eastgate.reading.manifests import Plain
 
-_MOST = 64  # combinations of values, each of which becomes a policy
+_MAX_LABEL_SETS = 64  # combinations of values, each of which becomes a policy
 
 
 def write_selector(selector: Selector) -> dict[str, Plain]:
@@ -38,7 +38,7 @@ def label_sets(selector: Selector) -> list[dict[str, str]] | None:
     count = 1
     for options in values.values():
         count *= len(options)
-    if count > _MOST:
+    if count > _MAX_LABEL_SETS:
         return None
     keys = sorted(values)
     return [dict(zip(keys, chosen, strict=True)) for chosen in product(*(sorted(values[key]) for key in keys))]

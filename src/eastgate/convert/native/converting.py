@@ -66,7 +66,7 @@ _FOLLOWED = frozenset({codes.SERVICE_SELECTOR.id})
 """Losses that are none where conversions are repeated: the selector of a Service is followed."""
 
 _LINKERD_ORDER = ("Server", "MeshTLSAuthentication", "HTTPRoute", "AuthorizationPolicy")
-_PROXY_PROTOCOL = {"proxyProtocol": "unknown"}  # an API server would add a UID
+_PROXY_PROTOCOL = {"proxyProtocol": "unknown"}  # the default that an API server adds
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,7 +25,7 @@ class NativeMesh(enum.StrEnum):
 
 
 class Unwritable(enum.StrEnum):
-    """How to treat the pods of a policy that cannot be written, if the mesh would allow requests that it denies."""
+    """The treatment of pods whose policy cannot be written, if the mesh would allow requests that it denies."""
 
     LEAVE = "leave"  # the policy is not in force, and its status shows what is open
     CLOSE = "close"  # the mesh denies every request to them
@@ -138,7 +138,7 @@ __all__ = [
 
 MANAGED_BY, MANAGER = "app.kubernetes.io/managed-by", "eastgate"
 SOURCE = "eastgate.dev/source"
-_LONGEST_PREFIX = 40
+_MAX_PREFIX_LENGTH = 40
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -195,7 +195,7 @@ def name_of(prefix: str, parts: Sequence[object], taken: Iterable[str] = ()) -> 
     `taken` are names of objects that Eastgate did not write. The result is none of these.
     """
     used = set(taken)
-    short = prefix.replace(".", "-")[:_LONGEST_PREFIX].strip("-")
+    short = prefix.replace(".", "-")[:_MAX_PREFIX_LENGTH].strip("-")
     number = 0
     while True:
         text = json.dumps([*parts, number], sort_keys=True, separators=(",", ":"))

@@ -225,8 +225,8 @@ def _outcome(source: SourcePolicy, draft: _Draft, differences: tuple[NativeDiffe
     losses = draft.conversion.losses.get(uid, ())
     state = _state(source, draft, objects, differences)
     if uid in draft.closed and not losses:
-        message = f"the mesh would allow what policies deny on pods of {source.ref}: they are closed"
-        losses = (NativeLoss(codes.WIDER, message, "see why other policies on the same pods are not written"),)
+        message = f"the mesh would allow denied requests to pods of {source.ref}: they are closed"
+        losses = (NativeLoss(codes.WIDER, message, "check why other policies on the same pods are not written"),)
     also_closed = tuple(sorted(_also_closed(source, draft))) if uid in draft.closed else ()
     return NativeOutcome(source.ref, uid, state, objects, losses, differences, also_closed)
 

@@ -27,7 +27,7 @@ from eastgate.reading.manifests import Document
 from eastgate.settings import Settings
 
 _PROBE = "eastgate-probe-for-pods-to-come"
-_MOST_PAIRED = 32
+_MAX_PAIRED_SELECTORS = 32
 _DEFAULTS = frozenset(
     {"config.linkerd.io/default-inbound-policy", "config.linkerd.io/proxy-require-identity-inbound-ports"}
 )
@@ -103,7 +103,7 @@ def _probed(situation: Situation) -> Iterator[PodsMatching]:
     targets = (target for source in situation.sources for target in source.closing.targets)
     probed = list(dict.fromkeys(pods for target in targets for pods in pods_of(target, situation)))
     yield from probed
-    if len(probed) > _MOST_PAIRED:
+    if len(probed) > _MAX_PAIRED_SELECTORS:
         return
     for pods, others in combinations(probed, 2):
         if pods.namespace == others.namespace and may_meet(pods.selector, others.selector):

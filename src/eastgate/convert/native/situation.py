@@ -226,7 +226,7 @@ def _items(read: Manifests) -> Iterator[Item]:
 def _owner(document: Document, ref: PolicyRef) -> PolicyOwner:
     uid = _metadata(document).get("uid")
     if not isinstance(uid, str) or not uid:
-        raise ValueError(f"{ref} has no UID: only policies of an API server can own what is written for them")
+        raise ValueError(f"{ref} has no UID: only policies of an API server can own native objects")
     return PolicyOwner(uid, document.api_version, document.kind, ref.namespace, ref.name)
 
 

@@ -13,7 +13,7 @@ from eastgate.reading.manifests import read_text
 from eastgate.settings import Settings
 
 
-class Unsaid(Exception):  # noqa: N818 - says what it is
+class NotConvertible(Exception):  # noqa: N818 - says what it is
     """The target API cannot express a part of a policy, so the whole policy stays as it is."""
 
     def __init__(self, code: Code, message: str, span: Span | None, way_out: str | None = None) -> None:
@@ -21,10 +21,10 @@ class Unsaid(Exception):  # noqa: N818 - says what it is
         self.code, self.message, self.span, self.way_out = code, message, span, way_out
 
 
-def keep_unsaid(item: Item, span: Span, unsaid: Unsaid, job: Job) -> None:
+def keep_unconverted(item: Item, span: Span, unconverted: NotConvertible, job: Job) -> None:
     """Keep a policy unconverted, and report the reason."""
-    message = f"{unsaid.message}: {item.policy.ref} is not converted"
-    job.keep(item.document, unsaid.code, message, unsaid.span or span, help=unsaid.way_out)
+    message = f"{unconverted.message}: {item.policy.ref} is not converted"
+    job.keep(item.document, unconverted.code, message, unconverted.span or span, help=unconverted.way_out)
 
 
 def first_error(manifest: Manifest, settings: Settings) -> Diagnostic | None:
