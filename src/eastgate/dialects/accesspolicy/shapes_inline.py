@@ -1,4 +1,4 @@
-"""The `authorization` of v1alpha1, field by field: HTTP attributes, MCP methods, or an expression; and its demands."""
+"""The `authorization` of v1alpha1, field by field, with its checks: HTTP attributes, MCP methods, or an expression."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from eastgate.reading.manifests.shapes import (
 from eastgate.reading.manifests.shapes import codes as schema_codes
 from eastgate.settings import Settings
 
-# An external authorizer: Gateway API's HTTPExternalAuthFilter, field by field, and its demands.
+# An external authorizer: Gateway API's HTTPExternalAuthFilter, field by field, with its checks.
 
 
 PORT = Whole(1, 65535, what="a port")
@@ -37,7 +37,7 @@ PORT = Whole(1, 65535, what="a port")
     Cel("(self.protocol == 'HTTP') == has(self.http)", "http must be set where the protocol is HTTP, and only there"),
 )
 def _protocol(node: Node, to: Checking) -> None:
-    """Require the settings of the protocol, and of no other."""
+    """Require the settings of the protocol, and no settings of another one."""
     protocol = node["protocol"].text
     wanted, other = ("grpc", "http") if protocol == "GRPC" else ("http", "grpc")
     if other in node:
@@ -57,7 +57,7 @@ def _protocol(node: Node, to: Checking) -> None:
     Cel("has(self.port)", "Must have port for Service reference"),
 )
 def _service(ref: Node, to: Checking) -> None:
-    """Require a Service, with its port: nothing else can be asked."""
+    """Require a Service with its port, because no other kind can be asked."""
     kind, group = ref.get("kind"), ref.get("group")
     wrong = kind if kind is not None and kind.text != "Service" else None
     if wrong is None and group is not None and group.text not in ("", "core"):
@@ -143,7 +143,7 @@ _LONGEST = at_most(10, "write the rest into another rule")
 
 
 def _list(name: str, item: Shape[Settings], what: str, *demands: Demand) -> Field[Settings]:
-    """Make a list that, left out, matches anything: its help does not suggest to leave it out."""
+    """Make the shape of a list. A missing list matches anything, so its help does not suggest to remove it."""
     return Field(
         ListOf(item, what, all_of(*demands)),
         help=f"write {name}: [..]; left out it matches anything, and [] nothing",
@@ -164,7 +164,7 @@ _BASE_PROTOCOL = regex(r"initialize|ping|(notifications|completion|logging)(/.*)
 
 
 def _mcp_method_name(node: Node, to: Checking) -> None:
-    """Require a method that is not of the base protocol, or a family of them."""
+    """Require a method outside of the base protocol, or a family of methods."""
     if node.text in _MCP_METHODS:
         return
     near = did_you_mean(node.text, _MCP_METHODS)
@@ -177,7 +177,7 @@ def _mcp_method_name(node: Node, to: Checking) -> None:
 
 
 def _mcp_method_params(node: Node, to: Checking) -> None:
-    """Reject params of a method that has no name to compare."""
+    """Reject params of a method without a name to compare."""
     if "params" in node and node["name"].text in _MCP_METHODS and node["name"].text not in _WITH_PARAMS:
         message = "Params can only be specified for get, call, subscribe, unsubscribe, or read methods"
         way_out = f"remove params, or write name: {enumerated(_WITH_PARAMS, 'or')}"
@@ -241,7 +241,7 @@ INLINE_FIELDS = ("methods", "paths", "headers", "hosts", "ports", "mcp")
 
 
 def _type_and_members(node: Node, to: Checking) -> None:
-    """Require, in v1alpha1, an expression and nothing else for CEL, and no expression for Inline."""
+    """Require, in v1alpha1, an expression alone for CEL, and no expression for Inline."""
     kind = node["type"]
     if kind.text == "Inline":
         if "cel" in node:
@@ -277,7 +277,7 @@ AUTHORIZATION: Record[Settings] = Record(
     "authorization",
     {
         "type": Field(_type, required=True, help="write type: Inline, or type: CEL"),
-        # nine methods exist, so a list without duplicates has no more
+        # nine methods exist, so a list without duplicates has at most nine
         "methods": _list("methods", Choice(_HTTP_METHODS), "a list of methods", validation.no_duplicates),
         "paths": _list("paths", _path, "a list of path matches", _LONGEST),
         "headers": _list(

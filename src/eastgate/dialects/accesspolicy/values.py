@@ -1,6 +1,6 @@
 """Checks of single values of an AccessPolicy or a Backend: names, identities, hosts, paths, headers.
 
-A value that is rejected could never match, or would match something else than its author meant.
+A rejected value could never match, or would match other requests than its author meant.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def rule_name(node: Node, to: Checking) -> None:
 
 @constraint(maxLength=2048, pattern=whole(SPIFFE_ID))
 def spiffe_id(node: Node, to: Checking) -> None:
-    """Require a full SPIFFE ID: a trust domain alone identifies nobody."""
+    """Require a full SPIFFE ID. A trust domain alone is no identity."""
     problem = spiffe_problem(node.text)
     if problem is not None:
         message = f"{quoted(node.text)} is not a SPIFFE ID: {problem}"
@@ -49,7 +49,7 @@ def spiffe_id(node: Node, to: Checking) -> None:
 
 
 def _spiffe_way_out(text: str, trust_domain: str) -> str:
-    """Suggest the identity for one without scheme, as Istio writes it, or for a service account."""
+    """Suggest a SPIFFE ID for an identity without scheme (as in Istio), or for a service account."""
     if spiffe_problem(f"spiffe://{text}") is None and "/ns/" in text:
         return f"write spiffe://{text}"
     account = _account(text)
@@ -61,7 +61,7 @@ def _spiffe_way_out(text: str, trust_domain: str) -> str:
 
 @constraint(minLength=1, maxLength=253, pattern=whole(DNS_SUBDOMAIN))
 def account_name(node: Node, to: Checking) -> None:
-    """Require the name of one account: there is no `*` here."""
+    """Require the name of one account. `*` is not supported here."""
     problem = dns_subdomain_problem(node.text)
     if problem is None:
         return
@@ -79,7 +79,7 @@ def account_name(node: Node, to: Checking) -> None:
 
 
 def _account(text: str) -> tuple[str, str] | None:
-    """Return namespace and name of an account that is written as one text."""
+    """Return namespace and name of an account in one text."""
     parts = re.fullmatch(r"(?:system:serviceaccount:)?([^:/]+)[:/]([^:/]+)", text)
     if parts is None or dns_label_problem(parts[1]) is not None or dns_subdomain_problem(parts[2]) is not None:
         return None
@@ -90,11 +90,11 @@ def _account(text: str) -> tuple[str, str] | None:
 
 
 def path_match(node: Node, to: Checking) -> None:
-    """Check a path match: exact and prefix values in the form in which paths are compared."""
+    """Check a path match. Exact and prefix values must be in the canonical form of paths."""
     value, kind = node.get("value"), node.get("type")
     way = kind.text if kind is not None else "PathPrefix"
     if value is None or (not value.text and way != "PathPrefix"):
-        if way != "PathPrefix":  # the prefix of nothing is every path; the others would match none
+        if way != "PathPrefix":  # an empty prefix matches every path; the other types would match none
             message = f"a path match of type {way} needs a value"
             to.report(codes.HTTP_VALUE, message, value or node, help="write value: .., or type: PathPrefix")
     elif len(value.text) > _LONGEST_PATH:
@@ -136,7 +136,7 @@ def prefix(node: Node, to: Checking) -> None:
 
 @constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern), anyOf=[{"pattern": "^/"}])
 def backend_path(node: Node, to: Checking) -> None:
-    """Check the path at which a Backend speaks MCP."""
+    """Check the path of the MCP endpoint of a Backend."""
     if not node.text.startswith("/") or not _PREFIX.fullmatch(node.text) or len(node.text) > _LONGEST_PATH:
         message = f"{quoted(node.text)} is not the path of a Backend"
         to.report(codes.DESTINATION, message, node, help="write a path such as /mcp, which is the default")
@@ -201,7 +201,7 @@ def _host_way_out(text: str) -> str:
 
 @constraint(maxLength=_LONGEST_HOST, pattern=whole(_HOSTNAME.pattern))
 def hostname(node: Node, to: Checking) -> None:
-    """Require the host of a Backend: one, and no pattern."""
+    """Require the host of a Backend: a single host without wildcard."""
     if not _is_host(node.text):
         near = comparable_host(re.sub(r"^[a-z]+://", "", node.text.lower()).partition("/")[0])
         way_out = f"write {near}; port and path have fields of their own" if _is_host(near) else "write one host"

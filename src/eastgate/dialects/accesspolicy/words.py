@@ -11,7 +11,7 @@ from eastgate.dialects.base import Condition
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words, describe_rule, describe_rules
 from eastgate.settings import Settings
 
-# The conditions that a policy would show: `Accepted`, and `ResolvedRefs` where it names an authorizer.
+# The conditions of a policy: `Accepted`, and `ResolvedRefs` if it names an authorizer.
 
 
 def conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:

@@ -1,8 +1,8 @@
-"""CEL over JSON documents: expressions whose variables are the members of one object, of whatever types they turn out.
+"""CEL over JSON documents: the variables of an expression are the members of one object, and have any type.
 
-Here nothing is known of the types before a document is there, so a missing member is an error when it is asked for.
-What an expression mentions is known before, though: `mentions` are the paths that it can look at, and only those
-parts of a document are given to it. All numbers are doubles, as they are in the documents of other CEL hosts.
+The types are unknown until there is a document, so a missing member is an error at evaluation. The paths that an
+expression can read are known before: they are its `mentions`, and it gets only these parts of a document. All numbers
+are doubles, as in the documents of other CEL hosts.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ MAX_TEXT: Final = 4 << 20
 MAX_VALUE: Final = 1 << 16
 """Characters of one text of a document that an expression looks at."""
 MAX_DEPTH: Final = 64
-_UNSAFE: Final = 2**53  # integers from here on are texts in JSON, since not all readers know them
-_EXPONENT: Final = 1e21  # numbers from here on are written with one
+_UNSAFE: Final = 2**53  # integers from here on become texts in JSON, since not all readers know them
+_EXPONENT: Final = 1e21  # numbers from here on are written with an exponent
 
 _ASSUMED: Final = _Size(96)  # of a list or text, for the bound of steps; the core itself ends loops at 10,000 turns
 _TEXT: Final = 4096
@@ -58,7 +58,7 @@ _LOOKUPS: Final = ("_[_]", "_?._", "_[?_]")
 
 @dataclass(frozen=True, slots=True)
 class DocumentExpression:
-    """An expression that is checked and ready. It looks at what `mentions` lead to and at nothing else."""
+    """A checked expression that can be evaluated. It reads the paths in `mentions` and nothing else."""
 
     text: str
     mentions: frozenset[Path]
@@ -70,7 +70,7 @@ class DocumentExpression:
     _compiled: Any = field(repr=False, compare=False)
 
     def evaluate(self, document: Mapping[str, object]) -> object:
-        """Return the answer as plain JSON data. Raises CelEvaluationError where there is none."""
+        """Return the answer as plain JSON data. Raises CelEvaluationError if there is none."""
         data: dict[str, object] = {path[0]: {} for path in self.mentions}
         for path in sorted(self.mentions):
             _copy(document, data, path)
@@ -89,7 +89,7 @@ _COMPILED: Final = SizedCache[tuple[str, tuple[str, ...]], DocumentExpression | 
 
 
 def compile_document_cel(text: str, roots: tuple[str, ...] = ROOTS) -> DocumentExpression | CelProblem:
-    """Compile an expression, or return the first thing that is wrong with it. Never raises."""
+    """Compile an expression, or return its first problem. Never raises."""
     return _COMPILED.get((text, roots), lambda: (_compile(text, roots), len(text)))
 
 
@@ -127,7 +127,7 @@ def _body(document: Mapping[str, object]) -> object:
 
 
 def _is_unclear_format(node: Node) -> bool:
-    """Return whether the core may write numbers otherwise than CEL in Go."""
+    """Return whether the core may format numbers differently from CEL in Go."""
     match node:
         case Call("format", (Literal(str(text)), _)):
             return re.search(r"%[.0-9]*e", text.replace("%%", "")) is not None
@@ -137,7 +137,7 @@ def _is_unclear_format(node: Node) -> bool:
 
 
 def _with_roots(problem: CelProblem, roots: tuple[str, ...]) -> CelProblem:
-    """Add the names of the variables that exist to a problem with one that does not."""
+    """Add the names of the existing variables to a problem with an unknown variable."""
     if not problem.is_unknown_variable:
         return problem
     return replace(problem, help="there are " + ", ".join(f"`{root}`" for root in roots))
@@ -162,7 +162,7 @@ def _environment(roots: tuple[str, ...]) -> Any:
     return cel.NewEnv(variables=dict.fromkeys(roots, cel.Type.DYN), extensions=extensions)
 
 
-# What an expression can look at
+# Paths that an expression can read
 
 
 def _mentions(node: Node, roots: tuple[str, ...]) -> Iterator[Path]:
@@ -175,7 +175,7 @@ def _mentions(node: Node, roots: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _path(node: Node, roots: tuple[str, ...]) -> Path | None:
-    """Return the path that a chain of names written out spells."""
+    """Return the path that a chain of literal names spells."""
     match node:
         case Local(name, bound=False) if name in roots:
             return (name,)
@@ -189,7 +189,7 @@ def _path(node: Node, roots: tuple[str, ...]) -> Path | None:
 
 
 def _looked_up(node: Node, roots: tuple[str, ...]) -> Path | None:
-    """Return the path of a name that is looked for among the names of a map: `"a" in request.headers`."""
+    """Return the path of a name in a membership test of a map: `"a" in request.headers`."""
     match node:
         case Call("@in", (Literal(str(name)), container)):
             path = _path(container, roots)
@@ -199,7 +199,7 @@ def _looked_up(node: Node, roots: tuple[str, ...]) -> Path | None:
 
 
 def _compares_texts(node: Node, roots: tuple[str, ...]) -> bool:
-    """Return whether an expression does nothing but compare members of the roots with texts that are written out."""
+    """Return whether an expression only compares members of the roots with text literals."""
     match node:
         case Call("_&&_" | "_||_" | "!_", parts):
             return all(_compares_texts(part, roots) for part in parts)
@@ -222,7 +222,7 @@ def _is_text(node: Node, roots: tuple[str, ...]) -> bool:
 
 
 def _copy(document: Mapping[str, object], data: dict[str, object], path: Path) -> None:
-    """Copy what a path leads to. Shorter paths come first and bring all that is below."""
+    """Copy the value at a path. Shorter paths come first and include everything below."""
     source: object = document
     target = data
     for at, key in enumerate(path):
@@ -240,7 +240,10 @@ def _copy(document: Mapping[str, object], data: dict[str, object], path: Path) -
 
 
 def _fitting(value: object, where: str, depth: int) -> object:
-    """Return the value as the core takes it: it would take a NUL for the end of a text, and round large integers."""
+    """Return the value in the form that the core needs.
+
+    The core would end a text at a NUL, and round large integers.
+    """
     if depth > MAX_DEPTH:
         raise CelEvaluationError(f"`{where}` is nested too deeply")
     match value:
@@ -296,11 +299,11 @@ def _plain(value: object) -> object:
     raise CelEvaluationError("the answer is not JSON")
 
 
-# How long a text can get
+# The maximum length of a text
 
 
 def _most_text(node: Node, scope: Mapping[str, int]) -> int:
-    """Return an upper bound of the characters of a value, all its parts together."""
+    """Return an upper bound of the characters of a value with all its parts."""
     match node:
         case Literal():
             return node.length

@@ -1,7 +1,7 @@
-"""The four resources, field by field. The Go types of the drafts are normative; READINGS settles the rest.
+"""The four resources, field by field. The Go types of the drafts are normative; READINGS decides the open questions.
 
-Here are the Implementable draft (000) and our cluster-wide policies, which have its rules; the other two forms are in
-`shapes_v1alpha1.py` and `shapes_x.py`.
+This file has the Implementable draft (000) and Eastgate's cluster-wide policies, whose rules are the same. The other
+two forms are in `shapes_drafts.py`.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ V1ALPHA2: Record[Settings] = resource(
 )
 
 
-# Ours: cluster-wide policies in two tiers
+# Eastgate's cluster-wide policies in two tiers
 
 _subject: Record[Settings] = Record(
     "subject",

@@ -1,4 +1,4 @@
-"""GEP-3779 as it stands upstream: the X kind, field by field."""
+"""The upstream form of GEP-3779 (the X kind), and its Provisional draft, field by field."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Sha
 from eastgate.reading.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
-# Shapes that the forms of the policy share: targets, ports, identities, levels.
+# Shapes that all forms share: targets, ports, identities, levels.
 
 
-SERVED = 256  # rules of a policy and sources of a rule, for an API server
+SERVED = 256  # rules of a policy and sources of a rule that an API server accepts
 _SERVED_TARGETS = 64
 
 SELECTOR: Record[Settings] = label_selector()
@@ -180,7 +180,7 @@ def _v1alpha1(targets: ListOf[Settings] | Record[Settings]) -> Record[Settings]:
 
 
 V1ALPHA1 = _v1alpha1(TARGETS)
-V1ALPHA1_ONE_TARGET = _v1alpha1(TARGET)  # the Go type has one object; files may give either
+V1ALPHA1_ONE_TARGET = _v1alpha1(TARGET)  # the Go type has one object; Eastgate accepts either
 
 
 _x_account: Record[Settings] = Record(

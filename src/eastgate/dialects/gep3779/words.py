@@ -22,13 +22,14 @@ from eastgate.dialects.words import (
 from eastgate.ir import Layer
 from eastgate.settings import Settings, Sidecars
 
-# The condition that a policy would show: `Accepted`, with Gateway API's reasons for policies.
+# The condition of a policy: `Accepted`, with Gateway API's reasons for policies.
 
 
 def conditions(policy: Policy, _policies: Sequence[Policy], settings: Settings, world: World) -> list[Condition]:
     """Return the condition `Accepted`.
 
-    A Service that does not exist is a target not found; a selector that selects nothing now may select later.
+    A missing Service is a target that is not found. A selector without pods is accepted, because it may select pods
+    later.
     """
     services = [target for target in policy.targets if isinstance(target, PodsOfService)]
     names = [f"{target.namespace}/{target.service}" for target in services]
@@ -60,7 +61,7 @@ def _why_idle(policy: Policy, problem: str | None, selects: bool) -> str:
 
 
 def _modes(layer: Layer, policies: Sequence[Policy], _stance: Hashable) -> list[LayerMode]:
-    """Return the modes of a level: namespaced policies turn deny by default on, those of tiers do not."""
+    """Return the modes of a level. Namespaced policies turn deny by default on; policies of tiers do not."""
     enforced = [policy for policy in policies if PLACEMENTS[policy.level] == layer.at and not policy.audit]
     return modes_of_layer(layer, [policy.ref for policy in enforced if policy.tier is Tier.NAMESPACED])
 

@@ -1,4 +1,4 @@
-"""Codes of what Linkerd's policies can get wrong. Messages of its admission webhook are given in its own words."""
+"""Codes of the errors in Linkerd's policies. Errors of its admission webhook have the message of the webhook."""
 
 from eastgate.basics.diagnostics import Code, Severity
 

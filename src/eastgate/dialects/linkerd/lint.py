@@ -1,4 +1,4 @@
-"""The hooks of lint for Linkerd's resources; its checks of them are in the files `lint_*`."""
+"""The hooks of lint for Linkerd's resources. The checks are in the files `lint_*`."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ from eastgate.ir import Known, Layer, PolicyRef, Request
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
 from eastgate.ir.paths import comparable_path
 
-# Linkerd: policies on routes that are attached to no Server, and why they are not.
+# Linkerd: policies on routes that are attached to no Server, and the reason.
 
 
 _SERVES = {Protocol.GRPC: "GRPCRoute", Protocol.HTTP_1: "HTTPRoute", Protocol.HTTP_2: "HTTPRoute"}
 
 
 def check_dropped_routes(context: Context) -> Iterator[Finding]:
-    """Report policies whose route exists, and is attached to no Server."""
+    """Report policies whose route exists but is attached to no Server."""
     routes = _routes(context)
     servers: dict[str, list[Server]] = {}
     for server in context.policies:
@@ -98,7 +98,7 @@ def _routes(context: Context) -> dict[str, list[InboundRoute]]:
 
 
 def _why_unattached(route: InboundRoute, routes: list[InboundRoute], servers: list[Server]) -> str | None:
-    """Describe what keeps a route from being attached to any Server; None where nothing does."""
+    """Describe why a route is attached to no Server; None if nothing prevents it."""
     parents = [parent for parent in route.parents if is_server(parent)]
     if not parents:
         return "none of its parents is a Server"
@@ -145,7 +145,7 @@ _INJECT = "linkerd.io/inject"
 
 
 def check_probes(context: Context) -> Iterator[Finding]:
-    """Report probes that no authorization allows, whatever address the kubelet calls from."""
+    """Report probes that no authorization allows for any address of the kubelet."""
     for group in context.workload_groups:
         layer = inbound_layer(group.layers)
         workload = context.workload(group.first)
@@ -272,7 +272,7 @@ def _naming(resource: LinkerdResource) -> Iterator[Naming]:
                 if not isinstance(requirement.when, PolicyRef):
                     yield Naming(requirement.when, requirement.span)
         case _:
-            pass  # the others name callers in rules, or not at all
+            pass  # the other kinds name callers in rules, or not at all
 
 
 def _targets(resource: LinkerdResource) -> tuple[tuple[Target, ...], str]:
@@ -287,7 +287,10 @@ def _targets(resource: LinkerdResource) -> tuple[tuple[Target, ...], str]:
 
 
 def _blames(policy: Policy, _layer: Layer) -> bool:
-    """Return whether it is a Server: those close; all policies of a namespace are attached to each of its pods."""
+    """Return whether the policy is a Server.
+
+    Only Servers close ports; the other policies are attached to every pod of their namespace.
+    """
     return policy.ref.kind == "Server"
 
 

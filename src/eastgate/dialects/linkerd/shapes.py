@@ -1,4 +1,4 @@
-"""The resources of policy.linkerd.io, field by field, as their CRDs have them; routes are in `route_shapes.py`."""
+"""The resources of policy.linkerd.io, field by field as in their CRDs. Routes are in `route_shapes.py`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _network: Shape = Record(
 
 # Server
 
-_SINCE = {"externalWorkloadSelector": "v1beta2", "accessPolicy": "v1beta3"}  # other fields have always been there
+_SINCE = {"externalWorkloadSelector": "v1beta2", "accessPolicy": "v1beta3"}  # every version has the other fields
 _OTHER_PROTOCOLS = {
     "HTTP": (codes.PROXY_PROTOCOL, "write HTTP/1 or HTTP/2; or leave it out, and the proxy finds out"),
     "TCP": (codes.PROXY_PROTOCOL, "write opaque"),
@@ -46,7 +46,7 @@ _EXPECTED = {
 
 
 def server(version: str) -> Shape:
-    """Return the shape of a Server in one version: older ones lack some fields."""
+    """Return the shape of a Server in one version. Older versions lack some fields."""
     fields: dict[str, Field[Settings]] = {
         "port": Field(Anything(), required=True, help="write port: <the number or the name of a port>"),
         "podSelector": Field(_selector, help="write podSelector: {matchLabels: {..}}"),
