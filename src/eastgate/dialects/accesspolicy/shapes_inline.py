@@ -33,8 +33,8 @@ PORT = Whole(1, 65535, what="a port")
 
 
 @constraint(
-    Cel("(self.protocol == 'GRPC') == has(self.grpc)", "grpc must be set where the protocol is GRPC, and only there"),
-    Cel("(self.protocol == 'HTTP') == has(self.http)", "http must be set where the protocol is HTTP, and only there"),
+    Cel("(self.protocol == 'GRPC') == has(self.grpc)", "grpc must be set if and only if the protocol is GRPC"),
+    Cel("(self.protocol == 'HTTP') == has(self.http)", "http must be set if and only if the protocol is HTTP"),
 )
 def _protocol(node: Node, to: Checking) -> None:
     """Require the settings of the protocol, and no settings of another one."""
@@ -84,7 +84,7 @@ _backend_ref: Record[Settings] = Record(
         ),
         "namespace": Field(
             dns_label("a namespace"),
-            about="The namespace of the Service. Left out it is the policy's own; another one needs a ReferenceGrant.",
+            about="The namespace of the Service. The default is the policy's own; another one needs a ReferenceGrant.",
         ),
         "port": Field(PORT, help="write port: ..", about="The port of the Service."),
     },
@@ -94,7 +94,7 @@ _http: Record[Settings] = Record(
     "http",
     {
         "path": Field(
-            Text("a path", values.prefix), about="What the authorizer finds before the path of each request."
+            Text("a path", values.prefix), about="The prefix that the authorizer gets before the path of each request."
         ),
         "allowedHeaders": Field(_headers, about="Headers of the request that the authorizer is shown."),
         "allowedResponseHeaders": Field(_headers, about="Headers of its answer that are added to the request."),
@@ -146,7 +146,7 @@ def _list(name: str, item: Shape[Settings], what: str, *demands: Demand) -> Fiel
     """Make the shape of a list. A missing list matches anything, so its help does not suggest to remove it."""
     return Field(
         ListOf(item, what, all_of(*demands)),
-        help=f"write {name}: [..]; left out it matches anything, and [] nothing",
+        help=f"write {name}: [..]; without it everything matches, with [] nothing",
     )
 
 
@@ -203,7 +203,8 @@ _mcp: Record[Settings] = Record(
     {
         "methods": Field(
             ListOf(_mcp_method, "a list of MCP methods", all_of(_LONGEST, validation.unique_method_names)),
-            help="write methods: [..]; [] is no method; left out, any, or none beside MATCH_BASE_PROTOCOL_METHODS",
+            help="write methods: [..]; [] matches no method; without it any method matches, or none beside "
+            "MATCH_BASE_PROTOCOL_METHODS",
         ),
         "mcpBaseProtocolMethodsOption": Field(Choice(("SKIP_BASE_PROTOCOL_METHODS", "MATCH_BASE_PROTOCOL_METHODS"))),
     },
@@ -285,7 +286,7 @@ AUTHORIZATION: Record[Settings] = Record(
         ),
         "hosts": _hosts,
         "ports": _list("ports", PORT, "a list of ports", _LONGEST, validation.no_duplicates),
-        "mcp": Field(_mcp, help=f"write mcp: {{{_PARAMS}}}; left out it matches anything"),
+        "mcp": Field(_mcp, help=f"write mcp: {{{_PARAMS}}}; without it everything matches"),
         "cel": Field(CEL, help="write cel: {expression: ..}"),
     },
     rules=(_type_and_members,),

@@ -84,7 +84,7 @@ def unique_header_names(headers: Node, to: Checking) -> None:
     """
     for name in _repeated(headers, fold=True):
         message = f"there are two matches for the header {quoted(name.text)}"
-        to.report(codes.DUPLICATE, message, name, help="write one match; a RegularExpression can say more")
+        to.report(codes.DUPLICATE, message, name, help="write one match; a RegularExpression can combine several")
 
 
 def _repeated(entries: Node, *, fold: bool = False) -> list[Node]:
@@ -162,7 +162,7 @@ def _instead(kind: str) -> str:
     if kind.endswith("Route"):
         return "target the Gateway that the route is attached to, or the XBackend that it leads to"
     if kind in ("Service", "Pod", "Deployment"):
-        return "target the XBackend that stands for it, or the Gateway before it"
+        return "target the XBackend of the Service, or the Gateway before it"
     return "write kind: Gateway, or kind: XBackend"
 
 
@@ -208,7 +208,7 @@ def authorization(types: tuple[str, ...]) -> Constraint:
         *(
             Cel(
                 f"(self.type == '{name}') == has(self.{_MEMBERS[name]})",
-                f"`{_MEMBERS[name]}` is set where the type is {name}, and only there",
+                f"`{_MEMBERS[name]}` must be set if and only if the type is {name}",
             )
             for name in types
         )

@@ -114,7 +114,7 @@ def _plain_path(node: Node, to: Checking) -> None:
     elif "*" in text:
         stem = text.partition("*")[0].rstrip("/") or "/"
         way_out = f"write type: PathPrefix and value: {stem}, or type: RegularExpression"
-        _not_a_path(node, "`*` stands for nothing but itself here", way_out, to)
+        _not_a_path(node, "`*` is not a wildcard here", way_out, to)
     elif (problem := path_problem(text)) is not None:
         _not_a_path(node, *problem, to)
 

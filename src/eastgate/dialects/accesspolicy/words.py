@@ -42,7 +42,7 @@ def _references(policy: Policy, world: World) -> Iterator[Condition]:
         return
     refused = [str(authorizer) for authorizer in authorizers if not world.granted(*authorizer.reference)]
     if refused:
-        message = f"no ReferenceGrant lets it name {', '.join(refused)}: what they would be asked about is denied"
+        message = f"no ReferenceGrant allows the reference to {', '.join(refused)}: their requests are denied"
         yield Condition("ResolvedRefs", "False", "RefNotPermitted", message)
     else:
         yield Condition("ResolvedRefs", "True", "ResolvedRefs", "it may name its authorizers")

@@ -61,9 +61,9 @@ _SETTING = "sidecars"
 _PROXY = "its eastgate proxy"
 _WHY = {
     ProxyPresence.PRESENT: "it has one",
-    ProxyPresence.ABSENT: "it has no eastgate proxy",
-    ProxyPresence.UNPROVEN: "its label claims an eastgate proxy, and it has no container of one",
-    ProxyPresence.UNBORN: "no pod of it exists, and whether one gets an eastgate proxy is decided when it is created",
+    ProxyPresence.ABSENT: "it has no Eastgate proxy",
+    ProxyPresence.UNPROVEN: "its label claims an Eastgate proxy, but it has no such container",
+    ProxyPresence.UNBORN: "it has no pods yet; a pod gets an Eastgate proxy, or none, when it is created",
 }
 
 

@@ -155,7 +155,7 @@ _IS_APPLICATION = f"(has(self.enforcementLevel) && self.enforcementLevel.matches
 @constraint(
     Cel(
         f"{_IS_APPLICATION} || !has(self.rules) || self.rules.all(rule, !has(rule.applicationAttributes))",
-        "`applicationAttributes` cannot stand in a NETWORK policy",
+        "a NETWORK policy cannot have `applicationAttributes`",
     )
 )
 def no_application_attributes_at_network(spec: Node, to: Checking) -> None:
@@ -166,7 +166,7 @@ def no_application_attributes_at_network(spec: Node, to: Checking) -> None:
         if "applicationAttributes" in rule:
             to.report(
                 codes.APPLICATION_ATTRIBUTES_AT_NETWORK,
-                "`applicationAttributes` cannot stand in a NETWORK policy",
+                "a NETWORK policy cannot have `applicationAttributes`",
                 rule.key_span("applicationAttributes"),
                 help="write enforcementLevel: APPLICATION, or remove the attributes",
             )
@@ -270,7 +270,7 @@ def one_list(source: Node, to: Checking) -> None:
     if len(lists) > 1:
         at, way_out = source.key_span(lists[1]), "write one source for each list"
     elif lists:
-        at, way_out = source[lists[0]], f"name at least one in `{lists[0]}`, or remove the source"
+        at, way_out = source[lists[0]], f"write at least one entry in `{lists[0]}`, or remove the source"
     else:
         way_out = "write the one list that names the source"
     to.report(

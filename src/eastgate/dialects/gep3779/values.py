@@ -47,7 +47,7 @@ def _service_account(node: Node, to: Checking, bare: Code | None) -> None:
             codes.EVERY_SERVICE_ACCOUNT,
             "`*` alone is not a service account",
             node,
-            help="write <namespace>/* for each namespace, or leave the source out to match anyone",
+            help="write <namespace>/* for each namespace, or leave the source out to match any caller",
         )
         return
     problem = _account_problem(node.text)
@@ -160,7 +160,7 @@ def _path_problem(text: str) -> tuple[str, str] | None:
     if not text:
         return "it is empty", "write /, or a path such as /api/*"
     if "*" in (text.removeprefix("*") if text.startswith("*") else text.removesuffix("*")):
-        return "`*` may stand once, at its end or its start", "write /api/*, or */suffix"
+        return "`*` is allowed once, at its start or end", "write /api/*, or */suffix"
     if not text.startswith(("/", "*")):
         return "it does not begin with /", f"write /{text}"
     return path_problem(text, wildcard=True)

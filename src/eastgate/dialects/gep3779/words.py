@@ -38,7 +38,7 @@ def conditions(policy: Policy, _policies: Sequence[Policy], settings: Settings, 
     if missing and len(missing) == len(policy.targets):
         return [Condition("Accepted", "False", "TargetNotFound", undeclared)]
     if not any(world.select(target) for target in policy.targets):
-        return [Condition("Accepted", "True", "Accepted", "it is in order, and selects no workload now")]
+        return [Condition("Accepted", "True", "Accepted", "it is valid, and selects no workload now")]
     in_force = "it is in force" if settings.sidecars is Sidecars.ASSUMED else "it is valid, and its target exists"
     message = "it is in audit mode: it is reported and decides nothing" if policy.audit else in_force
     return [Condition("Accepted", "True", "Accepted", f"{message}; {undeclared}" if missing else message)]
@@ -56,7 +56,7 @@ def _why_idle(policy: Policy, problem: str | None, selects: bool) -> str:
     if not selects:
         return problem or NOTHING_SELECTED
     if policy.tier is Tier.BASELINE:
-        return "each workload that it selects has policies of its own at this level, which replace the baseline"
+        return "each selected workload has namespaced policies at this level, which replace the baseline"
     return NO_RULES
 
 

@@ -79,7 +79,7 @@ def check_dropped_routes(context: Context) -> Iterator[Finding]:
             continue
         why = _why_unattached(route, namespace_routes, servers.get(namespace, []))
         if why is not None:
-            message = f"{policy.ref} has no effect: {route} is not attached, since {why}"
+            message = f"{policy.ref} has no effect: {route} is not attached because {why}"
             span = locating.at(policy.span, "spec", "targetRef", "name")
             help_ = "correct the route, or target the Server"
             subjects = (str(policy.ref), f"{route.kind}/{route.namespace}/{route.name}")
@@ -130,11 +130,11 @@ def _reason(route: InboundRoute, servers: dict[str, Server]) -> str:
         return "Linkerd does not know a RegularExpression for a gRPC method"
     declared = [parent.name for parent in route.parents if parent.name in servers]
     if not declared:
-        return f"there is no Server {route.parents[0].name}"
+        return f"no manifest declares Server {route.parents[0].name}"
     server = servers[declared[0]]
     if not _serves(server, route):
         return f"Server {server.ref.name} speaks {server.protocol}, which takes no {route.kind}"
-    return f"Server {server.ref.name} has a GRPCRoute, beside which no HTTPRoute is accepted"
+    return f"Server {server.ref.name} has a GRPCRoute, so no HTTPRoute is accepted"
 
 
 # Linkerd: probes that a proxy denies, pods without a proxy, annotations that a proxy ignores.
@@ -166,7 +166,7 @@ def _probe_finding(probe: HttpProbe, group: Group, context: Context) -> Finding:
     by = f" by {owner.ref}" if owner is not None else ""
     message = f"the probe GET {probe.path} on port {probe.port} of {group.text} is denied{by}"
     if not probe.rooted:
-        help_ = f"write the path with its slash, {probe.path}: Linkerd lets no other probe in by itself"
+        help_ = f"write the path with its slash, {probe.path}: Linkerd allows no other probe by itself"
     else:
         help_ = "authorize the addresses of the nodes on a route of its own for the probe (NetworkAuthentication)"
     span = locating.scalar(workload.span, None, [probe.path]) if workload.span is not None else None
@@ -300,7 +300,7 @@ LINTING: Linting[LinkerdResource] = Linting(
     readings=(),
     fallback=Fallback(
         codes.ACCESS_POLICY_WINS,
-        lambda fallbacks, policy: f"{fallbacks} of the Server already lets in everybody whom {policy} names",
+        lambda fallbacks, policy: f"{fallbacks} of the Server already allows every client that {policy} names",
         "write accessPolicy: deny on the Server, or remove the policy",
     ),
     checks=(

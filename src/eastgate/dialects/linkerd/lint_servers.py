@@ -95,7 +95,7 @@ def check_namespace_policies(context: Context) -> Iterator[Finding]:
     for policy in _authorization_policies(context):
         if policy.target.kind == "Namespace" and policy.ref.namespace not in with_servers:
             message = f"{policy.ref} has no effect: no Server of namespace {policy.ref.namespace} selects a workload"
-            help_ = "declare a Server for each port that it is about; without one the default policy decides"
+            help_ = "declare a Server for each of its ports; without one the default policy decides"
             span = locating.at(policy.span, "spec", "targetRef")
             yield Finding(codes.NO_SERVER, message, span, help_, (str(policy.ref),))
 
@@ -118,7 +118,9 @@ def check_server_authorizations(context: Context) -> Iterator[Finding]:
         elif not any(policy.server.matches(server.labels) for server in namespace_servers):
             message = f"{policy.ref} selects no Server: none in {policy.ref.namespace} has the labels {policy.server}"
             span = locating.at(policy.span, "spec", "server", "selector")
-            yield Finding(codes.NO_SERVER, message, span, "label the Server so, or name it", (str(policy.ref),))
+            yield Finding(
+                codes.NO_SERVER, message, span, "give the Server these labels, or name it", (str(policy.ref),)
+            )
 
 
 # Authentications

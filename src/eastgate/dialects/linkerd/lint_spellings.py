@@ -215,11 +215,11 @@ def _finding(route: PolicyRef, bypass: _Bypass, group: Group, context: Context, 
     taken = _route_of(bypass.taken)
     where = f"takes {taken}" if taken is not None else "takes none of the routes"
     message = (
-        f"{route} can be gone round where Linkerd's own proxies decide: {bypass.method} {bypass.spelt} {where} there, "
+        f"{route} can be bypassed at Linkerd's own proxies: {bypass.method} {bypass.spelt} {where} there, "
         f"and is allowed to callers whom this one denies {bypass.path}"
     )
     wider = taken if taken is not None else "the other routes"
-    help_ = f"name the paths of {wider} one by one (type: Exact), or give what is behind {route} a port of its own"
+    help_ = f"name the paths of {wider} one by one (type: Exact), or serve the paths of {route} on a separate port"
     example = _example(bypass, group, context, planes)
     shown = context.command(example) if example is not None else None
     subjects = (str(route), *((str(taken),) if taken is not None else ()), *group.subjects)

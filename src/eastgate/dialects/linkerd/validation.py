@@ -39,7 +39,7 @@ def check_no_mode(document: Node, to: Checking) -> None:
     if annotations is not None and mode is not None and mode.value == "audit":
         to.report(
             codes.MODE_WITHOUT_EFFECT,
-            f"`{MODE}` has no effect here: nothing is decided by this alone",
+            f"`{MODE}` has no effect here: this resource alone decides nothing",
             annotations.key_span(MODE),
             help="write it on the AuthorizationPolicy, the ServerAuthorization or the Server",
         )
@@ -147,7 +147,7 @@ def check_identities_or_refs(spec: Node, to: Checking) -> None:
         at, way_out = spec.key_span(fields[1]), "write it in a second MeshTLSAuthentication"
     elif fields:
         message = f"`{fields[0]}` is empty, which Linkerd refuses"
-        at, way_out = spec[fields[0]].span, "name at least one client; for nobody leave the whole policy out"
+        at, way_out = spec[fields[0]].span, "name at least one client; to authorize no client, remove the whole policy"
     else:
         at, way_out = spec.span, "write identities: [..], or identityRefs: [{kind: ServiceAccount, name: ..}]"
     to.report(codes.IDENTITIES_OR_REFS, message, at, help=way_out)
@@ -163,7 +163,7 @@ def check_identity_ref(ref: Node, to: Checking) -> None:
             codes.NAMESPACE_IN_NAMESPACE,
             "Namespace identity_ref is cluster-scoped and cannot have a namespace",
             ref.key_span("namespace"),
-            help="remove it: the namespace that is meant is its name",
+            help="remove it: `name` is the namespace",
         )
 
 
@@ -190,7 +190,9 @@ def check_exceptions(entry: Node, to: Checking) -> None:
             to.report(codes.NEGATED, message, node, help="remove the network, or write a smaller exception")
         elif not _covers(cidr, exception):
             message = f"cidr '{cidr_text}' does not include exception '{node.text}'"
-            to.report(codes.EXCEPTION_OUTSIDE, message, node, help="remove it, or write it in the network that has it")
+            to.report(
+                codes.EXCEPTION_OUTSIDE, message, node, help="remove it, or write it at the network that contains it"
+            )
 
 
 def _covers(outer: Network, inner: Network) -> bool:

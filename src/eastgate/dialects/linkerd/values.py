@@ -40,7 +40,7 @@ def name_beside_namespace(name: Text[Settings]) -> Text[Settings]:
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS = regex(rf"(\*|{_LABEL})(\.{_LABEL})*")
 _SPIFFE = "spiffe://"
-_FORMS = "write a DNS name in lower case, `*.` and a DNS name, `*` for everybody"
+_FORMS = "write a DNS name in lower case, `*.` and a DNS name, `*` for every identity"
 
 
 def check_identity(node: Node, to: Checking) -> None:
@@ -78,7 +78,7 @@ def _dns_problem(text: str, accounts: str) -> Problem | None:
     else:
         way_out = _FORMS + (", or a SPIFFE ID" if accounts == "identityRefs" else "")
         if "*" in text:
-            way_out = "write `*` alone, or `*.` first: it stands for whatever is before a suffix"
+            way_out = "write `*` alone, or `*.` before a suffix"
         elif text.lower().startswith(_SPIFFE):
             way_out = f"write {_SPIFFE} in lower case"
         elif "/" in text or ":" in text:
@@ -104,7 +104,7 @@ def _spiffe_problem(text: str) -> Problem | None:
         return "SPIFFE path cannot contain dot segments", "write the path without . and .."
     if not all(is_segment(segment) for segment in segments):
         limits = "letters, numbers, dots, dashes, and underscores"
-        way_out = "write all of it as the certificate has it: there is no wildcard in a SPIFFE ID"
+        way_out = "write the whole SPIFFE ID of the certificate: it has no wildcards"
         return f"SPIFFE path segment characters are limited to {limits}", way_out
     return None
 
@@ -170,11 +170,11 @@ def port_problem(name: str) -> Problem | None:
     if name.isascii() and name.isdigit():
         return "it is a number in quotes", f"write {name} without quotes"
     if re.fullmatch(r"[0-9]+ *[-:,] *[0-9]+", name):
-        return "a Server is about one port", "write a Server for each port"
+        return "a Server has one port", "write a Server for each port"
     if not _PORT_NAME.fullmatch(name):
         near = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
         good = _PORT_NAME.fullmatch(near) and len(near) <= _LONGEST_PORT_NAME
-        way_out = f"write {near}, and call the port so" if good else "write the number of the port"
+        way_out = f"write {near}, and give the port that name" if good else "write the number of the port"
         return "a name of a port is of lower-case letters, digits and single dashes", way_out
     if len(name) > _LONGEST_PORT_NAME:
         return f"a name of a port has at most {_LONGEST_PORT_NAME} characters", "write the number of the port"

@@ -117,7 +117,7 @@ def _references(policy: LinkerdResource, policies: Sequence[LinkerdResource]) ->
     existing = {resource.ref for resource in policies}
     missing = [str(ref) for ref in wanted if ref not in existing]
     if missing:
-        message = f"it refers to {', '.join(missing)}, which does not exist: it lets nobody in"
+        message = f"it refers to {', '.join(missing)}, which does not exist: it authorizes no client"
         yield Condition("ResolvedRefs", "False", "RefNotFound", message)
     elif wanted:
         yield Condition("ResolvedRefs", "True", "ResolvedRefs", "the authentications that it names exist")
@@ -172,7 +172,7 @@ def _action(resource: LinkerdResource) -> str:
 def _rules(resource: LinkerdResource) -> Iterator[DescribedRule]:
     match resource:
         case Server(port=port, protocol=protocol, access=access):
-            asks = f"port {port}, protocol {protocol}: what nothing authorizes is decided by accessPolicy {access}"
+            asks = f"port {port}, protocol {protocol}: accessPolicy {access} decides unauthorized requests"
             yield DescribedRule("OWN", (asks,), None, resource.access_span)
         case AuthorizationPolicy(requirements=requirements, origin=origin):
             required = [
