@@ -15,7 +15,7 @@ from tests.dialects.cel.offer import compiled, outcome
 
 USER = header("x-user")
 NO_PATH = "`request.path` is absent"
-NUL = "has a NUL in it, which cannot be evaluated"
+NUL = "contains NUL, which cannot be evaluated"
 NO_OFFSET, NO_TIME = "a time without its offset from UTC", "not a time such as 2026-01-31T12:00:00Z"
 NO_USER = 'there is no entry "x-user"'
 

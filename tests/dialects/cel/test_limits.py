@@ -38,7 +38,7 @@ BOMBS = {
 def test_a_bomb_is_refused(name: str) -> None:
     found, effort = effort_of(lambda: problem(BOMBS[name]))
     assert "steps, and 3,000,000 are allowed" in found.message
-    assert found.help == "shorten its lists or patterns, or put fewer loops into loops"
+    assert found.help == "shorten its lists or patterns, or nest fewer loops"
     assert effort < 500  # far more than it takes, far less than running it would
 
 

@@ -90,8 +90,8 @@ def _is_same(value: str, path: str) -> bool:
 
 def _finding(route: Route, number: int, backend: Backend, others: list[str]) -> Finding:
     key = f"{backend.kind}/{backend.key}"
-    message = f"{route.key} leads {enumerated(others)} to {key}, whose mcp.path is {backend.path} and limits nothing"
-    help_ = f"match {{type: Exact, value: {backend.path}}}, or rewrite the full path to it: nothing else arrives then"
+    message = f"{route.key} forwards {enumerated(others)} to {key}, whose mcp.path is {backend.path} and limits nothing"
+    help_ = f"match {{type: Exact, value: {backend.path}}}, or rewrite the full path to it: then no other path arrives"
     span = locating.at(route.span, "spec", "rules", number)
     return Finding(codes.MORE_THAN_MCP_PATH, message, span, help_, (route.key, key))
 

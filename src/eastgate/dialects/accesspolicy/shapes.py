@@ -148,7 +148,7 @@ def _v0alpha0(group: str, *types: str) -> Record[Settings]:
             misspelt=_TARGET_MISSPELT,
             advice={**_TARGET_ADVICE, "externalAuth": f"in v0alpha0 {_RULES_ASK}"},
         ),
-        about="Which agent may call which MCP tools, at a Gateway or at a Backend.",
+        about="The MCP tools that agents may call at a Gateway or a Backend.",
     )
 
 
@@ -258,7 +258,7 @@ _mcp: Record[Settings] = Record(
     "mcp",
     {
         "serviceName": Field(dns_label("the name of a Service"), about="A Service of the Backend's own namespace."),
-        "hostname": Field(Text("a host name", values.hostname), about="A host, outside of the cluster perhaps."),
+        "hostname": Field(Text("a host name", values.hostname), about="A host, inside or outside of the cluster."),
         "port": Field(PORT, required=True, help="write port: ..", about="The port of the Service or of the host."),
         "path": Field(Text("a path", values.backend_path), about="The path of its MCP endpoint. The default is /mcp."),
     },
@@ -281,5 +281,5 @@ BACKEND: Record[Settings] = resource(
         misspelt=dict.fromkeys(("serviceName", "hostname", "port"), "mcp"),
         advice={name: f"indent it: `{name}` belongs in `mcp`" for name in ("serviceName", "hostname", "port", "path")},
     ),
-    about="Something that speaks MCP, which routes lead to and policies target.",
+    about="An MCP server that routes forward to and policies target.",
 )

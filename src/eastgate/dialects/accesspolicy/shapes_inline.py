@@ -96,8 +96,8 @@ _http: Record[Settings] = Record(
         "path": Field(
             Text("a path", values.prefix), about="The prefix that the authorizer gets before the path of each request."
         ),
-        "allowedHeaders": Field(_headers, about="Headers of the request that the authorizer is shown."),
-        "allowedResponseHeaders": Field(_headers, about="Headers of its answer that are added to the request."),
+        "allowedHeaders": Field(_headers, about="The request headers that the authorizer gets."),
+        "allowedResponseHeaders": Field(_headers, about="Headers of its response that are added to the request."),
     },
 )
 
@@ -108,18 +108,18 @@ EXTERNAL_AUTH: Record[Settings] = Record(
             Choice(("HTTP", "GRPC")),
             required=True,
             help="write protocol: HTTP, or protocol: GRPC",
-            about="How the authorizer is asked.",
+            about="The protocol of the authorizer.",
         ),
         "backendRef": Field(
             _backend_ref,
             required=True,
             help="write backendRef: {name: .., port: ..}",
-            about="The Service that is asked.",
+            about="The Service of the authorizer.",
         ),
         "grpc": Field(
             Record(
                 "grpc",
-                {"allowedHeaders": Field(_headers, about="Headers of the request that the authorizer is shown.")},
+                {"allowedHeaders": Field(_headers, about="The request headers that the authorizer gets.")},
             ),
             help="write grpc: {}",
             about="Settings of the protocol GRPC; {} takes the defaults.",
@@ -128,9 +128,9 @@ EXTERNAL_AUTH: Record[Settings] = Record(
         "forwardBody": Field(
             Record(
                 "forwardBody",
-                {"maxSize": Field(Whole(0, 65535, what="a size in bytes"), about="How much of it, in bytes.")},
+                {"maxSize": Field(Whole(0, 65535, what="a size in bytes"), about="The maximum size of the body.")},
             ),
-            about="Whether the authorizer is shown the body.",
+            about="Whether the authorizer gets the body.",
         ),
     },
     rules=(_protocol,),

@@ -239,7 +239,7 @@ _ASKS = "has(rule.authorization) && rule.authorization.type == 'ExternalAuth'"
     ),
     Cel(
         f"!self.rules.exists(rule, {_ASKS}) || self.rules.all(rule, {_ASKS})",
-        "ExternalAuth and rules that allow by themselves cannot stand in one policy",
+        "ExternalAuth and rules that allow by themselves cannot be in one policy",
     ),
     Cel(
         f"self.rules.filter(rule, {_ASKS}).size() <= 1",
@@ -280,7 +280,7 @@ def _mixed(asking: Node, way: str, other: Node, to: Checking) -> None:
     """Report two types of authorization in one policy, at the later of the two."""
     first, later = sorted((asking, other), key=lambda node: (node.line, node.column))
     words = f"{way} and ExternalAuth" if way in _MEMBERS else "ExternalAuth and a rule without `authorization`"
-    message = f"{words} cannot stand in one policy (see line {first.line})"
+    message = f"{words} cannot be in one policy (see line {first.line})"
     to.report(codes.MIXED_AUTHORIZATION, message, later, help="write a policy for each")
 
 

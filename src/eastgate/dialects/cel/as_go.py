@@ -1,9 +1,13 @@
 """Rewrites expressions so that the core, which is CEL in C++, evaluates them as CEL in Go does.
 
-Authorino and other hosts of documents are written in Go. In Go, a missing field of a text or number is absent instead
-of an error, a bool is not a number, `substring` may end at the end of the text, and an optional result is replaced by
-its content. The rewriter wraps operands of the checked expression in functions that this file declares and that no
-author can write.
+Authorino and other hosts of documents are written in Go. In Go:
+
+- a missing field of a text or number is absent instead of an error;
+- a bool is not a number;
+- `substring` may end at the end of the text;
+- an optional result is replaced by its content.
+
+The rewriter wraps operands of the checked expression in functions that this file declares and that no author can write.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ def _request_body_json(pointer: object) -> object:
     from eastgate.reading.strict_json import read_json
 
     if not isinstance(pointer, str) or not isinstance(_current.body, str):
-        raise TypeError("the request has no body that could be read")
+        raise TypeError("the request has no readable body")
     value: object = read_json(_current.body.encode(), _DEEPEST)
     if pointer and not pointer.startswith("/"):
         return None
@@ -120,13 +124,13 @@ def _number(value: object) -> object:
 
 def _scalar(value: object) -> object:
     if isinstance(value, list | dict):
-        raise TypeError("a list or a map is written otherwise in each CEL")
+        raise TypeError("implementations of CEL format lists and maps differently")
     return value
 
 
 def _no_double(value: object) -> object:
     if isinstance(value, float):
-        raise TypeError("a double is written otherwise in each CEL")
+        raise TypeError("implementations of CEL format doubles differently")
     return _scalar(value)
 
 

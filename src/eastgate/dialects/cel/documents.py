@@ -105,11 +105,11 @@ def _compile(text: str, roots: tuple[str, ...]) -> DocumentExpression | CelProbl
             return CelProblem("the expression is nested too deeply", 0, len(text), "32 levels are allowed")
         return _with_roots(translate(core_error.message, text, Variables()), roots)
     if any(_is_unclear_format(node) for node in walk(tree)):
-        return CelProblem("the template of `format` must be written out, without `%e`", 0, len(text))
+        return CelProblem("the template of `format` must be a literal without `%e`", 0, len(text))
     steps, _ = _measure(tree, dict.fromkeys(roots, _ASSUMED))
     if steps > MAX_STEPS:
         message = f"the expression can take {steps:,} steps, and {MAX_STEPS:,} are allowed"
-        return CelProblem(message, 0, len(text), "shorten its lists or patterns, or put fewer loops into loops")
+        return CelProblem(message, 0, len(text), "shorten its lists or patterns, or nest fewer loops")
     if _most_text(tree, {}) > MAX_TEXT:
         return CelProblem(f"the expression can make a text of more than {MAX_TEXT:,} characters", 0, len(text))
     mentions = {*_mentions(tree, roots), *((BODY,) if any(map(_reads_body, walk(tree))) else ())}

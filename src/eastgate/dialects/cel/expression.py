@@ -47,7 +47,7 @@ def with_presence_tests(text: str, tree: Node, variables: Variables) -> str | Ce
         pattern = re.compile(r"has\s*\(\s*\.?\s*" + r"\s*\.\s*".join(path.split(".")) + r"\s*\)")
         match = pattern.match(text, text.rfind("has", 0, node.at))
         if match is None:
-            return CelProblem(f"this test is not plain enough: write `has({path})`", node.at, node.at + 1)
+            return CelProblem(f"this form of the test is not supported: write `has({path})`", node.at, node.at + 1)
         hidden = presence_of(path).ljust(len(match[0]))
         text = text[: match.start()] + hidden + text[match.end() :]
     return text
@@ -166,7 +166,7 @@ def _unreadable(text: str) -> CelProblem | None:
         return CelProblem(message, MAX_LENGTH, len(text))
     for at, character in enumerate(text):
         if "\ud800" <= character <= "\udfff":
-            return CelProblem("half of a character stands here, which is not Unicode", at, at + 1)
+            return CelProblem("this half of a surrogate pair is not Unicode", at, at + 1)
     return None
 
 
@@ -199,15 +199,15 @@ def _unwanted(text: str, checked: upstream.Checked, variables: Variables) -> Cel
             case Variable(path, at) if path in variables.maps:
                 start, end = underlined(text, path, at)
                 example = f'write `{path}["name"]`, `"name" in {path}` or `has({path}.name)`'
-                return CelProblem(f"`{path}` can only be asked for a name written out", start, end, example)
+                return CelProblem(f"`{path}` can only be asked for a literal name", start, end, example)
             case MapEntry(key=key) | HasEntry(key=key) if "\0" in key:
-                return CelProblem("a name that is looked up cannot have a NUL in it", 0, len(text))
+                return CelProblem("a looked-up name cannot contain NUL", 0, len(text))
             case Call("matches", (_, pattern), at=at) if not isinstance(pattern, Literal):
-                return CelProblem("the pattern of `matches` must be written out", *underlined(text, "matches", at))
+                return CelProblem("the pattern of `matches` must be a literal", *underlined(text, "matches", at))
     steps = most_steps(checked.tree)
     if steps > MAX_STEPS:
         message = f"the expression can take {steps:,} steps, and {MAX_STEPS:,} are allowed"
-        return CelProblem(message, 0, len(text), "shorten its lists or patterns, or put fewer loops into loops")
+        return CelProblem(message, 0, len(text), "shorten its lists or patterns, or nest fewer loops")
     return None
 
 

@@ -237,7 +237,7 @@ def unknown_variable(text: str, path: str, at: int, variables: Variables) -> Cel
     start, end = underlined(text, path, at)
     below = sorted(variable for variable in variables if variable.startswith(f"{path}."))
     if below:
-        return CelProblem(f"`{path}` cannot stand alone", start, end, f"write one of {_listed(below)}")
+        return CelProblem(f"`{path}` cannot be used alone", start, end, f"write one of {_listed(below)}")
     near = did_you_mean(path, variables)
     help_ = f"did you mean `{near}`?" if near else f"there are {_listed(sorted(variables))}"
     return CelProblem(f"there is no variable `{path}`", start, end, help_, is_unknown_variable=True)
@@ -278,7 +278,7 @@ def _wrong_types(text: str, at: int, match: re.Match[str], variables: Variables)
         return CelProblem(f"{types[0]} cannot be looked up by {types[1]}", at, end)
     if function == "_?_:_":
         return CelProblem(
-            f"`?` does not work on {listed}", at, at + 1, "a bool stands before it, and one type after it"
+            f"`?` does not work on {listed}", at, at + 1, "write a bool before it, and values of one type after it"
         )
     if function in ("_==_", "_!=_"):
         return CelProblem(f"`{sign}` cannot compare {listed}", at, at + 2)
@@ -309,13 +309,13 @@ def _misplaced(text: str, at: int, match: re.Match[str], variables: Variables) -
     word = text[start:end]
     instead = _SIGNS.get(word)
     subject = f"`{word}`" if word.isprintable() and len(word) <= _LONGEST_WORD else "this"
-    return CelProblem(f"{subject} cannot stand here", start, end, f"write `{instead}`" if instead else None)
+    return CelProblem(f"{subject} is not allowed here", start, end, f"write `{instead}`" if instead else None)
 
 
 def _not_a_token(text: str, at: int, match: re.Match[str], variables: Variables) -> CelProblem:
     if text[at : at + 1] in ("'", '"'):
         end = len(text.rstrip()) if "\n" not in text[at:] else text.index("\n", at)
-        return CelProblem("this text is not closed, or has a `\\` that means nothing", at, end)
+        return CelProblem("this text is not closed, or has an invalid `\\` escape", at, end)
     return _misplaced(text, at, match, variables)
 
 

@@ -74,7 +74,7 @@ def _whole(text: str, path: str) -> str:
     The core ends a text at a NUL, and would read `admin\\0x` as `admin`.
     """
     if "\0" in text:
-        raise CelEvaluationError(f"`{path}` has a NUL in it, which cannot be evaluated")
+        raise CelEvaluationError(f"`{path}` contains NUL, which cannot be evaluated")
     if not text.isascii():
         try:
             text.encode()
