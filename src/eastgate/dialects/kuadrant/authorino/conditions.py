@@ -1,4 +1,4 @@
-"""Evaluates conditions on the authorization JSON: patterns and CEL predicates, exactly as Authorino compares."""
+"""Evaluates conditions on the authorization JSON: patterns and CEL predicates, with Authorino's exact semantics."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
     pass
 
 
-_SHOWN = 200  # characters of what a pattern saw
+_SHOWN = 200  # characters of a pattern's value
 
-_TEXTS = frozenset({("request", "method"), ("request", "host")})  # that every request has
+_TEXTS = frozenset({("request", "method"), ("request", "host")})  # every request has these
 
 _VERDICTS = {HOLDS: StepVerdict.ACCEPTED, FAILS: StepVerdict.REFUSED, ERRS: StepVerdict.ERROR}
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionResult:
-    """The possible outcomes of a condition, and the values that its parts saw."""
+    """The possible outcomes of a condition, and the values of its parts."""
 
     outcomes: Outcomes
     seen: tuple[Seen, ...]
@@ -65,7 +65,7 @@ class ConditionResult:
 
 
 def evaluate_condition(condition: Condition, document: AuthorizationJson) -> ConditionResult:
-    """Evaluate a condition, from left to right and no further than needed."""
+    """Evaluate a condition from left to right, until its outcome is decided."""
     seen: list[Seen] = []
     unknown: list[str] = []
     outcomes = _outcomes(condition, document, seen, unknown)
@@ -160,7 +160,7 @@ def _masked(selector: str, document: AuthorizationJson) -> str | None:
 
 
 def regex_problem(expression: str) -> str | None:
-    """Return what keeps a text from being an RE2 expression."""
+    """Return why a text is not an RE2 expression; None if it is one."""
     compiled = compile_re2(as_utf8(expression))
     return compiled if isinstance(compiled, str) else None
 
@@ -192,11 +192,11 @@ def _predicate(predicate: CelPredicate, document: AuthorizationJson) -> _PartOut
     return _PartOutcome(ERRS, "The expression gives something that is neither true nor false.")
 
 
-# Conditions that guard a step of a scheme, or the scheme as a whole: its `when`.
+# Conditions that guard a step of a scheme or the whole scheme: its `when`.
 
 
 class Gate(enum.Enum):
-    """The effect of a `when` on what it guards."""
+    """The effect of a `when` on the guarded part."""
 
     OPEN = enum.auto()
     CLOSED = enum.auto()
@@ -208,7 +208,7 @@ class Gate(enum.Enum):
 
 
 class Guarded(Protocol):
-    """The attributes that steps of all kinds share."""
+    """The attributes that steps of all kinds have."""
 
     @property
     def name(self) -> str:
@@ -216,11 +216,11 @@ class Guarded(Protocol):
 
     @property
     def priority(self) -> int:
-        """Return the priority; lower numbers come first."""
+        """Return the priority. Lower numbers come first."""
 
     @property
     def when(self) -> Condition | None:
-        """Return the condition that guards it."""
+        """Return the condition that guards the step."""
 
     @property
     def span(self) -> Span | None:
@@ -228,7 +228,7 @@ class Guarded(Protocol):
 
 
 def _is_at_gateway(when: Condition) -> bool:
-    """Return whether the filter of a gateway evaluates a condition: there an error refuses the request."""
+    """Return whether the filter of a gateway evaluates a condition. There, an error refuses the request."""
     return isinstance(when, All) and any(isinstance(part, CelPredicate) and part.at_gateway for part in when.parts)
 
 
@@ -251,7 +251,7 @@ def gate_of(when: Condition | None, evaluation: Evaluation) -> tuple[Gate, Condi
 
 # The conditions that guard parts of a scheme, and which of them may err.
 #
-# Where one errs, Authorino skips what it guards, and Eastgate denies.
+# If such a condition errs, Authorino skips the guarded part, and Eastgate denies.
 
 
 SingleCondition: TypeAlias = Pattern | CelPredicate | MissingPatterns
@@ -259,7 +259,7 @@ SingleCondition: TypeAlias = Pattern | CelPredicate | MissingPatterns
 
 
 def erring_guards(scheme: Scheme) -> Iterator[tuple[SingleCondition, str]]:
-    """Yield every condition of a `when` that may err, and why."""
+    """Yield every condition of a `when` that may err, with the reason."""
     for when in _guards(scheme):
         for condition in leaves(when):
             why = _may_err(condition)
@@ -268,13 +268,13 @@ def erring_guards(scheme: Scheme) -> Iterator[tuple[SingleCondition, str]]:
 
 
 def sets_apart(scheme: Scheme) -> Iterator[Span]:
-    """Yield every reference to a named set of patterns that stands in `any`, where one of its patterns is enough."""
+    """Yield every reference to a named set of patterns in an `any`, where one pattern of the set is enough."""
     for condition in all_conditions(scheme):
         yield from _apart(condition)
 
 
 def all_conditions(scheme: Scheme) -> Iterator[Condition]:
-    """Yield the conditions of every `when`, and those that authorization asks for."""
+    """Yield the conditions of every `when` and of authorization."""
     yield from _guards(scheme)
     for authorization in scheme.authorizations:
         if isinstance(authorization.rule, PatternRules):
@@ -297,7 +297,7 @@ def _guards(scheme: Scheme) -> Iterator[Condition]:
 
 
 def leaves(condition: Condition) -> Iterator[SingleCondition]:
-    """Yield the conditions in a condition that have no others in them."""
+    """Yield the innermost conditions of a condition."""
     match condition:
         case All(parts) | AnyOf(parts):
             for part in parts:

@@ -14,7 +14,7 @@ from eastgate.dialects.kuadrant.rego import StepBudget
 
 @dataclass(slots=True)
 class Recognized:
-    """The identity that has recognized the caller, once one has."""
+    """The identity that recognized the caller, if one did."""
 
     identity: Identity | None = None
 

@@ -1,15 +1,15 @@
 """Evaluates a scheme on a request.
 
-    when            does the scheme concern this request at all?
-    identity        ANY one recognizes the caller, in the order of their priorities
-    metadata        each is asked; one that fails is left out
-    authorization   ALL agree, in the order of their priorities; the first that does not decides
-    response        each is made; one that fails is left out
-    callbacks       each is made afterwards, whatever the answer; what comes of it changes nothing
+    when            whether the scheme applies to this request
+    identity        ANY identity recognizes the caller, in the order of their priorities
+    metadata        each source is asked; one that fails is left out
+    authorization   ALL allow, in the order of their priorities; the first that does not allow decides
+    response        each is created; one that fails is left out
+    callbacks       each is sent afterwards, with any answer; their results change nothing
 
-The answer is allow only if it would be for every value of what is unknown. Where the condition of a step is unknown,
-the step may take place or be skipped: an identity like that recognizes nobody, an authorization must agree anyway,
-and what such a step finds is unknown to the steps after it.
+The answer is allow only if it would be allow for every value of the unknown attributes. If the condition of a step is
+unknown, the step may take place or not: such an identity recognizes no caller, such an authorization must allow anyway,
+and the result of such a step is unknown to later steps.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _mask_seen(seen: Seen, secrets: Secrets) -> Seen:
 
 
 def mask_document(document: AuthorizationJson, secrets: Secrets) -> dict[str, object]:
-    """Return the document without secrets, and without what is unknown."""
+    """Return the document without secrets, and without unknown values."""
     shown = secrets.mask_explanation(document.masked)
     if not isinstance(shown, dict):
         return {}
@@ -84,9 +84,9 @@ def mask_document(document: AuthorizationJson, secrets: Secrets) -> dict[str, ob
 
 
 def evaluate(scheme: Scheme, request: RequestFacts, services: Services, *, explain: bool = True) -> Judgement:
-    """Evaluate a scheme on a request. Never raises for anything in the request, and never allows by an error.
+    """Evaluate a scheme on a request. Never raises for any content of the request, and never allows by an error.
 
-    Without `explain` there is no document, and of the steps only those that decided, or met something unknown.
+    Without `explain` there is no document, and only the steps that decided or depended on an unknown value.
     """
     locations = _locations(scheme)
     secrets = Secrets(lambda: all_credentials(locations, request))
@@ -160,7 +160,7 @@ class _Run:
         )
 
     def _with_callbacks(self, judgement: Judgement) -> Judgement:
-        """Return the judgement with the callbacks that are to be made. A scheme that was skipped makes none."""
+        """Return the judgement with the callbacks to send. A skipped scheme sends none."""
         background = self._evaluation.services.background
         if background is None or not self._scheme.callbacks or not self._is_concerned:
             return judgement
@@ -181,7 +181,7 @@ class _Run:
         return gate is not Gate.CLOSED
 
     def _guarded(self, kind: StepKind, each: Guarded, status: int) -> tuple[Gate, tuple[Seen, ...]]:
-        """Return the gate of a step: open, closed (and noted) or maybe. Any other denies."""
+        """Return the gate of a step: open, closed (and recorded) or maybe. Any other result denies."""
         gate, result = gate_of(each.when, self._evaluation)
         if result is None:
             return gate, ()
@@ -289,13 +289,13 @@ class _Run:
             self._headers[response.key] = stringified(finding.masked)
 
     def _is_passed_on(self, name: str, finding: Found) -> bool:
-        """Return whether a response has the same value as the client's header of that name."""
+        """Return whether a response has the same value as the client's header with that name."""
         headers = self._evaluation.request.headers
         if headers is UNKNOWN or finding.masked == finding.value:
             return False
         return stringified(finding.value) == headers.get(name)
 
-    # What all steps share
+    # Common to all steps
 
     def _learn(self, part: str, name: str, finding: Finding, gate: Gate) -> None:
         if isinstance(finding, Found):
@@ -341,5 +341,5 @@ class _Run:
 
 
 def _by_priority(listed: tuple[T, ...]) -> Sequence[T]:
-    """Sort steps: lower numbers first; those of one priority in the order in which they are written."""
+    """Sort steps: lower numbers first; at equal priority in the order of the manifest."""
     return sorted(listed, key=lambda each: each.priority) if len(listed) > 1 else listed

@@ -35,7 +35,7 @@ SERVER = "the server for metadata"
 
 
 def by_http(call: HttpCall, evaluation: Evaluation) -> Finding:
-    """Return the answer of the server: an object, or a text where it is not JSON."""
+    """Return the response of the server: an object, or a text if it is not JSON."""
     answer = send(call, evaluation, SERVER)
     if not isinstance(answer, ServerResponse):
         return answer
@@ -46,7 +46,7 @@ def by_http(call: HttpCall, evaluation: Evaluation) -> Finding:
 
 
 def read_answer(answer: ServerResponse, evaluation: Evaluation) -> Finding:
-    """Return the object that a server has answered with."""
+    """Return the object in a server's response."""
     if not 200 <= answer.status < 300:
         return Broken(f"The server for metadata answers {answer.status}.")
     try:
@@ -56,7 +56,7 @@ def read_answer(answer: ServerResponse, evaluation: Evaluation) -> Finding:
     return Found(value, evaluation.secrets.mask_answer(value), "The server answered.")
 
 
-# Fetches the resources that a server of User-Managed Access has registered for the path of a request.
+# Fetches the resources that a server of User-Managed Access has for the path of a request.
 
 
 _SERVER: Final = "the server of resources"
@@ -64,7 +64,7 @@ _MOST: Final = 32  # resources that are fetched for one request
 
 
 def by_uma(uma: UmaResources, evaluation: Evaluation) -> Finding:
-    """Return the list of the resources with this path. One that cannot be fetched is left out."""
+    """Return the list of the resources with this path. A resource that cannot be fetched is left out."""
     if evaluation.request.path is UNKNOWN:
         return NotKnown("the path")
     if evaluation.services.fetcher is None:
@@ -89,7 +89,7 @@ def by_uma(uma: UmaResources, evaluation: Evaluation) -> Finding:
 
 
 def _endpoints(uma: UmaResources, evaluation: Evaluation) -> tuple[str, str] | Broken:
-    """Return where tokens are issued, and where resources are registered."""
+    """Return the endpoint for tokens and the endpoint for resources."""
     url = uma.url.removesuffix("/") + "/.well-known/uma2-configuration"
     configuration = discovered(url, evaluation, uma.timeout)
     if isinstance(configuration, Broken):
@@ -139,7 +139,7 @@ _WITHOUT_TOKEN: Final = (AnonymousAccess, Plain, X509)
 
 
 def by_user_info(info: UserInfo, evaluation: Evaluation) -> Finding:
-    """Ask with the token of the caller, if the identity that recognized him is one of that issuer."""
+    """Ask with the token of the caller, if the recognizing identity is of that issuer."""
     recognized = evaluation.recognized.identity
     if recognized is None or isinstance(recognized.method, _WITHOUT_TOKEN):
         return Broken("The caller is not recognized by a token that could be asked about.")

@@ -1,4 +1,4 @@
-"""Codes of the errors in today's AuthPolicy. Those of the rules in it are in `schemes`."""
+"""Codes of the errors in today's AuthPolicy. The codes of its rules are in `schemes`."""
 
 from eastgate.basics.diagnostics import Code, Severity
 

@@ -1,4 +1,4 @@
-"""AuthPolicies for lint, with checks of their own: what is left of several policies on one way, and of each of them."""
+"""AuthPolicies for lint, with their own checks: the effective policies, and the effect of each policy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eastgate.dialects.linting import Context, Finding, Linting, Statements, enu
 
 
 def _statements(_policy: Policy) -> Statements:
-    """Return no statements: a scheme decides for itself, and `examine` reports missing targets."""
+    """Return no statements: a scheme decides without them, and `examine` reports missing targets."""
     return Statements(rules=(), naming=(), targets=(), target_field="targetRef", allows=False, empty_list=None)
 
 
@@ -23,15 +23,15 @@ def _accepted(context: Context) -> list[Policy]:
 
 
 def _check_effective(context: Context) -> Iterator[Finding]:
-    """Report what is surprising in effective policies."""
+    """Report surprising effective policies."""
     if policies := _accepted(context):
-        from eastgate.dialects.kuadrant.policies.lint_effective import find_in_effective  # brings the evaluator along
+        from eastgate.dialects.kuadrant.policies.lint_effective import find_in_effective  # imports the evaluator
 
         yield from find_in_effective(policies, context)
 
 
 def _check_same_target(context: Context) -> Iterator[Finding]:
-    """Report all policies on one target but the oldest."""
+    """Report all policies on one target except the oldest."""
     policies = sorted(_accepted(context), key=lambda policy: (type(policy.target).__name__, str(policy.target)))
     for _, group in groupby(policies, key=lambda policy: (type(policy.target), policy.target)):
         first, *others = sorted(group, key=age_of)
@@ -43,7 +43,7 @@ def _check_same_target(context: Context) -> Iterator[Finding]:
 
 
 def _check_enforcement(context: Context) -> Iterator[Finding]:
-    """Report policies that are on no way, and those of which nothing is left on any."""
+    """Report policies that govern no rule of a route, and policies without a rule in force."""
     policies = _accepted(context)
     ways = list(effective_policies(policies, context.world))
     for policy in policies if context.world.routes else ():

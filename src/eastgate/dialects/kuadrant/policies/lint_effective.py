@@ -1,4 +1,4 @@
-"""Findings about effective policies: what folding made of several policies, and whom it lets in."""
+"""Findings about effective policies: surprising merges, and access that they allow by mistake."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _ATOMIC = (Shadowing.ATOMIC_DEFAULTS, Shadowing.ATOMIC_OVERRIDES)
 
 
 def find_in_effective(policies: Sequence[Policy], context: Context) -> Iterator[Finding]:
-    """Report what is surprising in effective policies; each text once, with the first rule of a route that shows it."""
+    """Report surprising effective policies.
+
+    Each text is reported once, with the first rule of a route that shows it.
+    """
     seen: set[tuple[str, Span | None]] = set()
     for rule, effective in effective_policies(policies, context.world):
         way = _Way.of(rule, effective, context)
@@ -58,7 +61,7 @@ def _findings(way: _Way) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A rule of a route, its effective policy, the scheme of that, and the shortest request that takes the rule."""
+    """A rule of a route with its effective policy, its scheme, and the shortest request that takes the rule."""
 
     rule: RuleNamed
     effective: Effective
@@ -72,16 +75,16 @@ class _Way:
         return cls(rule, effective, scheme_from(effective.nodes, namespace), context, _shortest(rule, context.world))
 
     def of_section(self, section: SchemeSection) -> dict[RuleKey, Policy]:
-        """Return the rules in force of a section, each with its policy."""
+        """Return the rules in force in a section, each with its policy."""
         return {key: policy for key, policy in self.effective.rules.items() if key.section == section}
 
     def allowed(self) -> RequestFacts | None:
-        """Return a request of nobody in particular that is let in; None where none is found."""
+        """Return an anonymous request that is allowed, or None."""
         services = services_in(self.context.world, None, authorino_compat=False)
         return next((facts for facts in self.requests() if evaluate(self.scheme, facts, services).allowed), None)
 
     def requests(self) -> Iterator[RequestFacts]:
-        """Yield requests of nobody in particular, with each method."""
+        """Yield anonymous requests, with each method."""
         return (replace(self.facts, method=method) for method in _METHODS)
 
     def example(self, facts: RequestFacts) -> str:
@@ -93,7 +96,7 @@ class _Way:
         return self.context.command(question)
 
     def subjects(self, *policies: Policy) -> tuple[str, ...]:
-        """Return the policies and the route, as findings name them."""
+        """Return the policies and the route, for the subjects of a finding."""
         route = self.rule.route
         return *(str(policy.ref) for policy in policies), f"{route.kind}/{route.namespace}/{route.name}"
 
@@ -112,7 +115,7 @@ def _shortest(rule: RuleNamed, world: World) -> RequestFacts:
     return sample_request("GET", path, host)
 
 
-# What folding made of several policies
+# Surprising merges
 
 
 def _dropped_authentication(way: _Way) -> Iterator[Finding]:
@@ -170,7 +173,7 @@ def _condition_of_another(way: _Way) -> Iterator[Finding]:
     yield Finding(codes.CONDITION_OF_ANOTHER_POLICY, message, source.rules[when].span, help_, subjects, example)
 
 
-# What errs
+# Errors
 
 
 def _erring_conditions(way: _Way) -> Iterator[Finding]:
@@ -203,7 +206,7 @@ def _asks_nothing(way: _Way) -> Iterator[Finding]:
     if any(way.of_section(section) for section in _CHECKED):
         return
     if any(rule.key.section == SchemeSection.AUTHENTICATION for rule in way.effective.shadowed):
-        return  # that is a finding of its own
+        return  # an effective policy without authentication is another finding
     source = way.effective.sources[0]
     message = f"{source.ref} has neither authentication nor authorization: everybody is let in at {way.rule}"
     help_ = "write authentication, or let it be merged with a policy that has some"

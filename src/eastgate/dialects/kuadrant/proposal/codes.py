@@ -1,4 +1,4 @@
-"""Codes of the errors in an AuthPolicy. Those of the auth schemes in it are in `schemes`."""
+"""Codes of the errors in an AuthPolicy of 2022. The codes of its auth schemes are in `schemes`."""
 
 from eastgate.basics.diagnostics import Code, Severity
 

@@ -39,7 +39,7 @@ from eastgate.dialects.kuadrant.rego.values import number
 
 
 class TermParser(TokenReader):
-    """Parses what stands in rules."""
+    """Parses the parts of rules."""
 
     def __init__(self, tokens: tuple[Token, ...], version: int) -> None:
         super().__init__(tokens, version)
@@ -144,7 +144,7 @@ class TermParser(TokenReader):
     # Terms
 
     def _term(self, first: Term | None = None) -> Term:
-        """Parse a term: relations, `in` last. `first`: the operand that it begins with has been read."""
+        """Parse a term: operators from the loosest, `in`, on. `first`: its first operand, which has been read."""
         self._enter()
         term = self._level(0, first)
         if self._skip_later("in"):
@@ -256,13 +256,16 @@ class TermParser(TokenReader):
             return token.text[1:-1]
         try:
             text = str(json.loads(token.text))
-            text.encode()  # half a character is none
+            text.encode()  # half of a surrogate pair is no character
             return text
         except ValueError:
             raise self._problem(f"{token.text} is no text") from None
 
     def _array(self) -> Term:
-        """Parse an array, or a comprehension: its head is an operand, since `|` is an operator too."""
+        """Parse an array, or a comprehension.
+
+        The head of a comprehension is an operand, because `|` is an operator too.
+        """
         self._enter()
         if self._skip("]"):
             self._depth -= 1
@@ -273,7 +276,7 @@ class TermParser(TokenReader):
         return Array(tuple(self._items(self._term(first), "]")))
 
     def _braced(self) -> Term:
-        """Parse an object, a set, or a comprehension of either. `{}` is an object."""
+        """Parse an object, a set, or a comprehension of one of them. `{}` is an object."""
         self._enter()
         if self._skip("}"):
             self._depth -= 1

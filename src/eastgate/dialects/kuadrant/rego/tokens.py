@@ -29,7 +29,7 @@ _TOKEN: Final = regex(
 RESERVED: Final = frozenset(
     ("as", "default", "else", "false", "import", "not", "null", "package", "some", "true", "with", "every", "if", "in")
 )
-LATER: Final = frozenset(("contains", "every", "if", "in"))  # keywords where the module imports them
+LATER: Final = frozenset(("contains", "every", "if", "in"))  # keywords only if the module imports them
 _COMPARISONS: Final = {"==": "equal", "!=": "neq", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 LEVELS: Final = (  # loosest first
     _COMPARISONS,
@@ -46,7 +46,7 @@ class Token:
     kind: str
     text: str
     line: int
-    spaced: bool  # white space stands before it
+    spaced: bool  # it follows white space
     fresh: bool  # it is the first of its line
 
 
@@ -108,7 +108,7 @@ class TokenReader:
         return False
 
     def _skip_later(self, keyword: str) -> bool:
-        """Skip a keyword of version 1. Raises UnsupportedModule where nothing makes it one."""
+        """Skip a keyword of version 1. Raises UnsupportedModule if it is no keyword of this module."""
         if self._is(keyword) and keyword not in self._keywords:
             raise self._problem(f"`{keyword}` needs `import future.keywords.{keyword}`, or version v1")
         return self._skip(keyword)

@@ -1,4 +1,4 @@
-"""`credentials`: the part of a request that carries a credential; `credentialsRef`: a Secret with those of a client."""
+"""`credentials`, the place of a credential in a request, and `credentialsRef`, a Secret with a client's credentials."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def credentials(style: Style) -> Record[Settings]:
 
 
 def read_credentials(node: Node | None) -> Credentials:
-    """Read the credentials of a checked node; without one, Bearer tokens."""
+    """Read the credentials of a checked node. Without one, they are Bearer tokens."""
     if node is None:
         return Credentials()
     location, key = node.get("in"), node.get("keySelector")

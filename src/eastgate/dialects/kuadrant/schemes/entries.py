@@ -20,7 +20,7 @@ from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint
 from eastgate.settings import Settings
 
-_SERVED = 32  # entries of a section that an API server takes
+_SERVED = 32  # entries of a section that an API server accepts
 _PRIORITY = Whole(-(2**31), 2**31 - 1, what="a priority")
 
 
@@ -53,10 +53,10 @@ def entry(
     misspelt: Mapping[str, str] | None = None,
     misplaced: Mapping[str, str] | None = None,
 ) -> Record[Settings]:
-    """Return the shape of an entry: `methods` are the fields of which it has exactly one.
+    """Return the shape of an entry. It has exactly one of the fields in `methods`.
 
-    `renamed` are methods of the other style, and `moved` its other fields, each with what to write instead.
-    `misplaced` are fields of something that belongs in an entry, with where to write them.
+    `renamed` are methods of the other style, and `moved` its other fields, each with the replacement. `misplaced` are
+    fields that belong inside of the entry, with their place.
     """
     reported = (*unsupported, *(renamed or {}), *(misplaced or {}))
     demand = exactly_one(codes.ONE_METHOD, what, tuple(methods), reported)

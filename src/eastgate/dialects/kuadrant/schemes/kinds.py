@@ -1,4 +1,4 @@
-"""Auth schemes as today's kinds embed them: the whole `spec` of an AuthConfig, and the `rules` of an AuthPolicy."""
+"""Auth schemes in today's kinds: the whole `spec` of an AuthConfig, and the `rules` of an AuthPolicy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOSTS_HELP = "write hosts: [<a host>]"
 
 
 def _host(node: Node, to: Checking) -> None:
-    """Require a host, perhaps with a wildcard, perhaps with a port; letter case counts, and may be either."""
+    """Require a host, possibly with a wildcard and a port. Letter case counts, and may be upper or lower."""
     problem = index_host_problem(node.text)
     if problem is not None:
         reason, way_out = problem

@@ -1,6 +1,6 @@
 """Auth schemes for lint: conditions that may err, sets in `any`, and rules that another spelling of a path evades.
 
-Where a condition errs, Authorino skips what is denied here; and it takes sets in `any` apart.
+If a condition errs, Authorino skips the guarded part and Eastgate denies. Authorino also splits sets in `any`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from eastgate.settings import DataPlane, Settings
 def erring_conditions(
     schemes: Iterable[Scheme], subjects: tuple[str, ...], span: Span, *, compat: bool
 ) -> Iterator[Finding]:
-    """Report every `when` that may err: the setting authorinoCompat decides whether that skips or denies."""
+    """Report every `when` that may err. The setting authorinoCompat decides whether an error skips or denies."""
     for scheme in schemes:
         for condition, why in erring_guards(scheme):
             yield _erring(condition, why, subjects, span, compat=compat)
@@ -34,7 +34,7 @@ def _erring(condition: SingleCondition, why: str, subjects: tuple[str, ...], spa
 
 
 def sets_in_any(schemes: Iterable[Scheme], subjects: tuple[str, ...]) -> Iterator[Finding]:
-    """Report every named set in `any`, where one of its patterns is enough."""
+    """Report every named set in `any`, because one of its patterns is enough."""
     for span in dict.fromkeys(span for scheme in schemes for span in sets_apart(scheme)):
         message = "one of the patterns of this set is enough here, not all of them"
         help_ = "write all: [{patternRef: ..}] if all are meant"
@@ -44,7 +44,7 @@ def sets_in_any(schemes: Iterable[Scheme], subjects: tuple[str, ...]) -> Iterato
 def respelt_rules(
     schemes: Iterable[Scheme], subjects: tuple[str, ...], span: Span, settings: Settings
 ) -> Iterator[Finding]:
-    """Report every rule that another spelling of a path evades, unless our proxies enforce."""
+    """Report every rule that another spelling of a path evades, unless Eastgate's proxies enforce."""
     if settings.data_plane is DataPlane.EASTGATE:
         return
     for scheme in schemes:

@@ -63,7 +63,7 @@ _STYLES: dict[Style, Record[Settings]] = {
 
 
 def _for_hosts(scheme: Node, to: Checking) -> None:
-    """Require the hosts of one of several schemes; one alone is for all."""
+    """Require the hosts of one of several schemes. A single scheme is for all hosts."""
     if "hosts" not in scheme:
         to.report(MISSING_FIELD, "an auth scheme needs `hosts`", scheme, help=_HOSTS_HELP)
 
@@ -76,7 +76,7 @@ def _in_its_style(scheme: Node, to: Checking) -> None:
 
 
 class _AnyField(Mapping[str, Field[Settings]]):
-    """All fields: which ones are known depends on the style, and the shape of that style checks them."""
+    """Accepts all fields. The shape of the style checks which ones are known."""
 
     def __getitem__(self, _key: str) -> Field[Settings]:
         return Field(Anything())
@@ -96,7 +96,7 @@ def _about(field: Field[Settings], about: str) -> Field[Settings]:
 
 
 def _in_either_style(about: str) -> Field[Settings]:
-    """Make a section that is a list in one style, and a mapping in the other: no schema has a type for that."""
+    """Make a section that is a list in one style and a mapping in the other. No schema has a type for that."""
     return Field(Anything(), about=about)
 
 

@@ -1,6 +1,7 @@
-"""Features of Authorino that are not evaluated. They are never ignored: each is an error with advice.
+"""Features of Authorino that Eastgate does not evaluate. Each is an error with advice, and never ignored.
 
-All of them in schemes of the AuthPolicy of 2022, and in those of today's kinds what Authorino itself no longer has.
+In schemes of the AuthPolicy of 2022, these are all features. In schemes of today's kinds, they are the features that
+Authorino itself no longer has.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from eastgate.reading.manifests.node import Node
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A field at a path in an entry. A flag counts only where it is true."""
+    """A field at a path in an entry. A flag counts only if it is true."""
 
     path: tuple[str, ...]
     code: Code
@@ -147,12 +148,12 @@ _GONE = (("hmac",), ("openshift",), ("apiKey", "keySelector"))
 
 
 def report_gone(scheme: Node, to: Checking) -> None:
-    """Report what Authorino no longer has, or does not have yet."""
+    """Report features that Authorino no longer has, or does not have yet."""
     _report_in(scheme, {"identity": tuple(each for each in FEATURES["identity"] if each.path in _GONE)}, to)
 
 
 def report_unsupported(scheme: Node, to: Checking) -> None:
-    """Report each feature where it is asked for."""
+    """Report each unsupported feature that a scheme uses."""
     _report_in(scheme, FEATURES, to)
 
 

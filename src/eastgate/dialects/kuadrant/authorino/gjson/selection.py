@@ -18,7 +18,7 @@ _SHORT = 1024  # characters
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The result of a path. Data that was given is shared, not copied: do not change it."""
+    """The result of a path. It shares data with the document, so do not change it."""
 
     exists: bool
     """Whether the path leads anywhere; a null exists."""
@@ -32,7 +32,7 @@ class Selection:
 
     @property
     def array(self) -> list[object]:
-        """Return the items of an array; a single value as an array of itself; nothing for null and missing values."""
+        """Return the items of an array, a list of a single value, or an empty list for null and missing values."""
         if self.value is None:
             return []
         return list(self.value) if isinstance(self.value, list | tuple) else [self.value]
@@ -42,7 +42,7 @@ _NOTHING = Selection(False, None, "", ())
 
 
 def select(document: object, path: str) -> Selection:
-    """Select what the path leads to in a document of plain JSON data. Raises TooMuch past a bound: fail closed."""
+    """Select the value at a path in a document of plain JSON data. Raises TooMuch over a limit: fail closed."""
     names = _names(path) if len(path) <= _SHORT else None
     selection = _at(document, names) if names is not None else None
     return select_within(Budget(), document, path) if selection is None else selection
@@ -50,13 +50,13 @@ def select(document: object, path: str) -> Selection:
 
 @lru_cache(maxsize=4096)
 def _names(path: str) -> tuple[str, ...] | None:
-    """Return the names of a path that is nothing but names, and not many: which most paths are."""
+    """Return the names of a path that consists of a few names only, as most paths do."""
     names = tuple(path.split("."))
     return names if len(names) <= _MOST_NAMES and all(map(_NAME.fullmatch, names)) else None
 
 
 def _at(document: object, names: tuple[str, ...]) -> Selection | None:
-    """Select by names alone. None where that takes more than looking them up, or what is there more than a word."""
+    """Select by names alone. Return None if that needs more than lookups, or if the value is not a single word."""
     value = document
     for name in names:
         if type(value) is not dict:
@@ -70,7 +70,7 @@ def _at(document: object, names: tuple[str, ...]) -> Selection | None:
 
 
 def select_within(budget: Budget, document: object, path: str) -> Selection:
-    """Select on a budget that several selections share."""
+    """Select with a budget that several selections share."""
     if len(path) > MAX_PATH:
         raise TooMuch(f"the path is longer than {MAX_PATH} characters")
     value = find(DataValue(document, budget), path, budget)

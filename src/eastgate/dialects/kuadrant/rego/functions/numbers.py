@@ -12,7 +12,7 @@ from eastgate.dialects.kuadrant.rego.functions.registry import MAX_ITEMS, Bounde
 from eastgate.dialects.kuadrant.rego.values import Object, Set, Value, compare, in_order, magnitude, number
 
 _EXACT: Final = 2**63
-_BITS: Final = 64  # of the numbers that OPA counts with where they are no integers
+_BITS: Final = 64  # bits of OPA's numbers that are no integers
 _DIGITS: Final = 22
 
 Number = int | Decimal
@@ -62,7 +62,7 @@ def _exact(value: int) -> int:
 
 
 def _rounded(left: Number, operator: str, right: Number) -> Value:
-    """Round as OPA does: with 64 bits, and the fewest digits that mean the result."""
+    """Round as OPA does: to 64 bits, and to the fewest digits for the result."""
     first, second = (_in_bits(Fraction(side)) for side in (left, right))
     if max(abs(first), abs(second)) >= _EXACT:
         raise Bounded("it counts with numbers that are too large")
@@ -71,7 +71,7 @@ def _rounded(left: Number, operator: str, right: Number) -> Value:
 
 
 def _in_bits(value: Fraction) -> Fraction:
-    """Return the nearest number with a mantissa of 64 bits; of two the even one."""
+    """Return the nearest number with a mantissa of 64 bits; of two, the even one."""
     if value == 0:
         return value
     exponent = abs(value.numerator).bit_length() - value.denominator.bit_length() - _BITS
@@ -110,7 +110,7 @@ def abs_(value: Number) -> Value:
 
 
 def _plain(value: Number) -> Number:
-    """Return the number, unless OPA rounds it in an unusual way: between -1 and 0."""
+    """Return the number. Raises Bounded if OPA rounds it in an unusual way, as between -1 and 0."""
     if magnitude(value) >= _EXACT or -1 < value < 0:
         raise Bounded("it rounds a number that OPA rounds in its own way")
     return value
