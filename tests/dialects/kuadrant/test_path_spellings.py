@@ -65,7 +65,7 @@ def test_the_reason_names_the_rule_that_looks_at_the_path_and_its_policy() -> No
     decision = _authority(_AT_GATEWAY).decide(question)
     assert (decision.allowed, decision.status, decision.policy) == (False, 400, "AuthPolicy/a/outer")
     assert decision.reason.endswith(
-        "denies it: its path is not in its canonical spelling, and authorization `me` looks at the path"
+        "denies it: its path is not in its canonical spelling, and authorization `me` reads the path"
     )
 
 

@@ -39,7 +39,7 @@ _MISTAKES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("it is a URL", lambda host: "://" in host),
     ("it has a path", lambda host: "/" in host),
     ("it has a port", _PORT.search),
-    ("`*` may stand only for its first labels", lambda host: "*" in host),
+    ("`*` is allowed for its first labels only", lambda host: "*" in host),
     ("it ends with a dot", lambda host: host.endswith(".")),
     ("it has upper-case letters", lambda host: _HOST.fullmatch(host.lower())),
 )

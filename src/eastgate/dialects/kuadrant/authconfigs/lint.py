@@ -52,7 +52,7 @@ def _check_taken_hosts(context: Context) -> Iterator[Finding]:
         taken = next(other for other in hosts_meaning(host) if other in links.by_host)
         means = f"has it in {taken}" if taken != host else "has it"
         why = "is the first by name" if holder.created == policy.created else "is older"
-        message = f"{policy.ref} is not asked about {host}: {holder.ref} {means}, and {why}"
+        message = f"{policy.ref} does not decide about {host}: {holder.ref} {means}, and {why}"
         help_ = "write it in one of them" + ("" if taken == host else ", or allow it by allowSupersedingHostSubsets")
         example = context.command(Question.of("anonymous", f"host:{_request_host(host)}"))
         yield Finding(codes.HOST_TAKEN, message, span, help_, (str(policy.ref), str(holder.ref)), example)

@@ -37,7 +37,7 @@ def by_access_review(access: SubjectAccess, evaluation: Evaluation) -> Finding:
     if not isinstance(spec, dict):
         return spec
     if evaluation.services.reviewer is None:
-        return NotKnown("what an API server would say about the access")
+        return NotKnown("the answer of the API server about the access")
     try:
         answer = evaluation.services.reviewer.access(spec)
     except Unavailable as problem:
@@ -115,7 +115,7 @@ def by_permission(check: PermissionCheck, evaluation: Evaluation) -> Finding:
     if not isinstance(question, PermissionQuestion):
         return question
     if evaluation.services.permissions is None:
-        return NotKnown("what the SpiceDB server would say about the permission")
+        return NotKnown("the answer of the SpiceDB server about the permission")
     try:
         answer = evaluation.services.permissions.check(question)
     except Unavailable as problem:
@@ -177,7 +177,7 @@ def fetched_module(fetched: FetchedModule, evaluation: Evaluation) -> str | NotK
         return Broken(f"The server of the Rego module answers {answer.status}.")
     module = _module_text(answer)
     if not isinstance(module, str):
-        return Broken("The answer of the server of the Rego module has no module in it.")
+        return Broken("The answer of the server of the Rego module contains no module.")
     if cache is not None:
         cache.put(key, Found(module, None), fetched.seconds or _ALWAYS)
     return module
@@ -243,8 +243,8 @@ def _compile(module: str, version: int) -> RegoProgram | UnsupportedModule:
     cleaned = _TAKEN_AWAY.sub("", module)
     if cleaned != _PACKAGE.sub("", module, count=1):
         return UnsupportedModule(
-            "Authorino takes away every `package` with the rest of its line and the white space before it; "
-            "write it once, on a line of its own with nothing before it"
+            "Authorino removes every `package` with the rest of its line and the white space before it; "
+            "write it once, at the start of a separate line"
         )
     return program(cleaned, version, default="allow")
 

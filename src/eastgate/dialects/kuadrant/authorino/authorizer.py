@@ -76,7 +76,7 @@ class SchemeAuthorizer:
             return None
         kind, name, span = reader
         looks = f"`{kind}`" if kind is StepKind.WHEN else f"{kind} `{name}`"
-        step = RulingStep(kind, name, StepVerdict.REFUSED, f"{why}, and {looks} looks at the path", span=span)
+        step = RulingStep(kind, name, StepVerdict.REFUSED, f"{why}, and {looks} reads the path", span=span)
         judged = Judgement(False, Refusal.BAD_REQUEST, steps=(step,))
         return Ruling(False, judged.status, judged.reason, judged.steps, origin=self.origin_of(judged))
 

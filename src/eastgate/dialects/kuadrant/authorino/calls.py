@@ -168,7 +168,7 @@ def ask_cached(
     key = (scheme, id(evaluator), json.dumps(selected.value, sort_keys=True, default=str))
     held = cache.get(key)
     if held is not None:
-        return Found(held.value, held.masked, "It was so a moment ago, which is still good.")
+        return Found(held.value, held.masked, "The answer is cached and still valid.")
     answer = ask()
     if isinstance(answer, Found):
         limit = good_for(answer)
@@ -190,7 +190,7 @@ def send(call: HttpCall, evaluation: Evaluation, server: str) -> ServerResponse 
         return request
     fetcher = evaluation.services.fetcher
     if fetcher is None:
-        return NotKnown(f"what {server} would say")
+        return NotKnown(f"the answer of {server}")
     with_credential = _with_credential(call, evaluation, request, server)
     if not isinstance(with_credential, tuple):
         return with_credential
@@ -230,7 +230,7 @@ def _address(call: HttpCall, evaluation: Evaluation, server: str) -> str | NotKn
     address = str(url.value)
     fixed = _FIXED_SERVER.match(call.url)
     if url_problem(address) or (fixed and origin(address) != origin(fixed[0])):
-        return Broken(f"The address of {server} is not one once it is filled in.")
+        return Broken(f"The address of {server} is invalid after its selectors are filled in.")
     return address
 
 

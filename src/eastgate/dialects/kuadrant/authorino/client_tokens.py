@@ -54,7 +54,7 @@ def request_token(
     """Return a token of this client: a cached one, or a new one from the server at `url`."""
     fetcher, cache = evaluation.services.fetcher, evaluation.services.cache
     if fetcher is None:
-        return NotKnown(f"what {server} would say")
+        return NotKnown(f"the answer of {server}")
     key = ("client token", url, client, hashlib.sha256(password).digest(), tuple(sorted(parameters.items())))
     held = cache.get(key) if cache is not None and cached else None
     if held is not None:

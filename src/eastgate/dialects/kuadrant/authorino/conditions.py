@@ -311,7 +311,7 @@ def _may_err(condition: SingleCondition) -> str | None:
         case Pattern(operator=PatternOperator.MATCHES, value=value) if regex_problem(value):
             return f"`{value}` is not a regular expression"
         case CelPredicate(text):
-            return f"`{text}` fails where something that it looks at is missing"
+            return f"`{text}` fails if a value that it reads is missing"
         case MissingPatterns(name):
             return f"there are no patterns named `{name}`"
         case _:

@@ -117,7 +117,7 @@ _CONCERNED = {
     Gate.CLOSED: (StepVerdict.SKIPPED, "The scheme does not concern this request."),
     Gate.MAYBE: _NOT_KNOWN,
     Gate.UNSURE: _NOT_KNOWN,
-    Gate.ERROR: (StepVerdict.ERROR, "Whether the scheme concerns this request cannot be told."),
+    Gate.ERROR: (StepVerdict.ERROR, "Whether the scheme concerns this request cannot be evaluated."),
 }
 
 

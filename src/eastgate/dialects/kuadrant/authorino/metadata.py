@@ -68,7 +68,7 @@ def by_uma(uma: UmaResources, evaluation: Evaluation) -> Finding:
     if evaluation.request.path is UNKNOWN:
         return NotKnown("the path")
     if evaluation.services.fetcher is None:
-        return NotKnown(f"what {_SERVER} would say")
+        return NotKnown(f"the answer of {_SERVER}")
     secret = evaluation.services.secret(evaluation.scheme.namespace, uma.credentials)
     if secret is None:
         return Broken(f"There is no Secret {uma.credentials} with the credentials for {_SERVER}.")
@@ -95,7 +95,7 @@ def _endpoints(uma: UmaResources, evaluation: Evaluation) -> tuple[str, str] | B
     if isinstance(configuration, Broken):
         return configuration
     if configuration.get("issuer") != uma.url:
-        return Broken(f"The configuration of {_SERVER} is that of another issuer.")
+        return Broken(f"The configuration of {_SERVER} belongs to another issuer.")
     endpoints = [configuration.get(name) for name in ("token_endpoint", "resource_registration_endpoint")]
     match endpoints:
         case [str(token_url), str(resources_url)] if not url_problem(token_url) and not url_problem(resources_url):
@@ -142,14 +142,14 @@ def by_user_info(info: UserInfo, evaluation: Evaluation) -> Finding:
     """Ask with the token of the caller, if the recognizing identity is of that issuer."""
     recognized = evaluation.recognized.identity
     if recognized is None or isinstance(recognized.method, _WITHOUT_TOKEN):
-        return Broken("The caller is not recognized by a token that could be asked about.")
+        return Broken("The caller is not recognized by a token whose issuer can be asked.")
     issuer = _issuer(info, evaluation)
     if isinstance(issuer, Broken):
         return issuer
     if issuer is not None and (not isinstance(recognized.method, Jwt) or recognized.method.issuer != issuer):
         return Broken(f"The caller is not recognized by a token of {issuer}.")
     if evaluation.services.fetcher is None:
-        return NotKnown("what the issuer would say about the caller")
+        return NotKnown("the answer of the issuer about the caller")
     url = info.url if issuer is None else _endpoint(issuer, evaluation, info.timeout)
     return _ask(url, recognized, evaluation, info.timeout)
 

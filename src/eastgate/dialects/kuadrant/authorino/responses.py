@@ -130,7 +130,7 @@ REASON_HEADER = "X-Ext-Auth-Reason"
 def build_response(response: Response, evaluation: Evaluation) -> Finding:
     """Build a response. Skip a header with more than one line, and a header that controls the proxy."""
     if response.in_header and steers_proxy(response.key):
-        return Broken("Its header is for the proxy, and not for a policy to set.")
+        return Broken("Its header controls the proxy, and a policy must not set it.")
     finding = ask_cached(
         evaluation.services.cache,
         response.cache,
@@ -141,7 +141,7 @@ def build_response(response: Response, evaluation: Evaluation) -> Finding:
     if isinstance(finding, Found) and isinstance(response.content, Wristband):
         evaluation.secrets.add_issued(stringified(finding.value))
     if isinstance(finding, Found) and response.in_header and not is_header_value(stringified(finding.masked)):
-        return Broken("It has characters that no header can have.")
+        return Broken("It has characters that a header cannot contain.")
     return finding
 
 

@@ -37,7 +37,7 @@ def _check_same_target(context: Context) -> Iterator[Finding]:
         first, *others = sorted(group, key=age_of)
         for policy in others:
             wins = first if policy.block is Block.OVERRIDES or first.block is Block.OVERRIDES else policy
-            message = f"{policy.ref} and {first.ref} are both on {policy.target}: where they differ, {wins.ref} counts"
+            message = f"{policy.ref} and {first.ref} both target {policy.target}: if they differ, {wins.ref} counts"
             help_ = "write one policy, or make their targets differ by sectionName"
             yield Finding(codes.SAME_TARGET, message, policy.target_span, help_, (str(policy.ref), str(first.ref)))
 
@@ -49,15 +49,15 @@ def _check_enforcement(context: Context) -> Iterator[Finding]:
     for policy in policies if context.world.routes else ():
         on_way = [effective for _, effective in ways if policy in effective.policies]
         if not on_way:
-            message = f"{policy.ref} is on {policy.target}, and no rule of a route is behind it"
+            message = f"{policy.ref} targets {policy.target}, and no rule of a route is attached to it"
             help_ = "attach a route to it, or name another target"
             yield Finding(codes.ON_NO_ROUTE, message, policy.target_span, help_, (str(policy.ref),))
         elif all(policy in effective.overridden for effective in on_way):
             shadowing = (rule for effective in on_way for rule in effective.shadowed if rule.policy is policy)
             by = list(dict.fromkeys(str(other.ref) for rule in shadowing for other in rule.by))
             have = "has" if len(by) == 1 else "have"
-            message = f"no rule of {policy.ref} is in force anywhere: {enumerated(by)} {have} rules that count instead"
-            help_ = "remove it, or let what it is merged with have strategy: merge"
+            message = f"no rule of {policy.ref} is in force anywhere: {enumerated(by)} {have} rules in force instead"
+            help_ = "remove it, or set strategy: merge in the policies that override it"
             yield Finding(codes.OVERRIDDEN, message, policy.name_span, help_, (str(policy.ref), *by))
 
 

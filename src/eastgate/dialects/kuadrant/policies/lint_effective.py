@@ -131,7 +131,7 @@ def _dropped_authentication(way: _Way) -> Iterator[Finding]:
         return
     rule, names = dropped[0], enumerated([f"`{rule.key.name}`" for rule in dropped])
     source = way.effective.sources[0]
-    why = "whose defaults are atomic" if rule.why is Shadowing.ATOMIC_DEFAULTS else "since its overrides are atomic"
+    why = "whose defaults are atomic" if rule.why is Shadowing.ATOMIC_DEFAULTS else "because its overrides are atomic"
     message = f"{source.ref} has no authentication, and drops {names} of {rule.policy.ref}, {why}: {way.rule} is open"
     help_ = "write authentication here as well, or strategy: merge there"
     subjects = way.subjects(source, rule.policy)
@@ -147,7 +147,8 @@ def _widened_authentication(way: _Way) -> Iterator[Finding]:
     own = [key for key, policy in entries.items() if policy is last]
     others = enumerated([f"`{key.name}` of {policy.ref}" for key, policy in entries.items() if policy is not last])
     message = (
-        f"whom `{own[0].name}` of {last.ref} recognizes need not be known to {others}: one is enough at {way.rule}"
+        f"a caller that `{own[0].name}` of {last.ref} recognizes may be unknown to {others}: one is enough at "
+        f"{way.rule}"
     )
     help_ = "give them the same name, so that one replaces the other, or check the caller in authorization"
     subjects = way.subjects(*policies)
@@ -165,8 +166,8 @@ def _condition_of_another(way: _Way) -> Iterator[Finding]:
     if not guarded:
         return
     names = enumerated([f"{key.section} `{key.name}` of {policy.ref}" for key, policy in guarded])
-    message = f"where this `when` of {source.ref} does not hold, {names} is skipped as well"
-    help_ = "write the condition in `when` of the rules that it is meant for"
+    message = f"if this `when` of {source.ref} does not hold, {names} is skipped as well"
+    help_ = "write the condition in the `when` of the intended rules"
     subjects = way.subjects(source, *dict.fromkeys(policy for _, policy in guarded))
     skipped = (facts for facts in way.requests() if _outcomes(way.scheme.when, facts) == FAILS)
     example = next(map(way.example, skipped), None)
@@ -182,7 +183,7 @@ def _erring_conditions(way: _Way) -> Iterator[Finding]:
         return
     for condition in leaves(way.scheme.when):
         if isinstance(condition, CelPredicate) and _outcomes(condition, way.facts) == ERRS:
-            message = f"`{condition.text}` errs for a request that has not what it looks at: it is refused"
+            message = f"`{condition.text}` errs for a request without the values that it reads: the request is refused"
             help_ = "test that a value exists before it is used: 'name' in request.headers && .."
             subjects, example = way.subjects(source), way.example(way.facts)
             yield Finding(codes.ERRING_CONDITION, message, condition.span, help_, subjects, example)
@@ -196,7 +197,7 @@ def _dangling_references(way: _Way) -> Iterator[Finding]:
     for condition in all_conditions(way.scheme):
         for leaf in leaves(condition):
             if isinstance(leaf, MissingPatterns):
-                message = f"no policy that counts at {way.rule} has patterns named `{leaf.name}`"
+                message = f"no policy in force at {way.rule} has patterns named `{leaf.name}`"
                 help_ = f"write patterns: {{{leaf.name}: {{allOf: [..]}}}}"
                 subjects = way.subjects(*way.effective.sources)
                 yield Finding(codes.DANGLING_PATTERN_REF, message, leaf.span, help_, subjects)
@@ -208,7 +209,7 @@ def _asks_nothing(way: _Way) -> Iterator[Finding]:
     if any(rule.key.section == SchemeSection.AUTHENTICATION for rule in way.effective.shadowed):
         return  # an effective policy without authentication is another finding
     source = way.effective.sources[0]
-    message = f"{source.ref} has neither authentication nor authorization: everybody is let in at {way.rule}"
+    message = f"{source.ref} has neither authentication nor authorization: every caller is allowed at {way.rule}"
     help_ = "write authentication, or let it be merged with a policy that has some"
     subjects, example = way.subjects(source), way.example(way.facts)
     yield Finding(codes.ASKS_NOTHING, message, source.name_span, help_, subjects, example)

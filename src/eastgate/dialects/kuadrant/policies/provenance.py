@@ -54,4 +54,4 @@ class EffectiveScope:
         named = "the effective policy of " + " and ".join(map(str, self.refs))
         if not self.overridden:
             return named
-        return f"{named}; nothing is left of {' and '.join(map(str, self.overridden))}"
+        return f"{named}; no rule of {' and '.join(map(str, self.overridden))} is in force"

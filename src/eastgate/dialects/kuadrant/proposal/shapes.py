@@ -112,7 +112,7 @@ def _path_problem(text: str) -> tuple[str, str] | None:
     if not text.startswith(("/", "*")):
         return "it does not begin with /", f"write /{text}"
     if re.search(r"\s", text) and control_character(text) is None:
-        return "it has a space in it", "remove it, or write %20"
+        return "it contains a space", "remove it, or write %20"
     return path_problem(text, wildcard=True)
 
 
@@ -215,7 +215,7 @@ _RESOURCE: Record[Settings] = resource(
                 _target,
                 required=True,
                 help=_TARGET_HELP,
-                about="The HTTPRoute or the Gateway whose requests the policy is about.",
+                about="The HTTPRoute or the Gateway whose requests the policy governs.",
             ),
             "rules": Field(
                 ListOf(_rule, "a list of rules"),
@@ -223,11 +223,11 @@ _RESOURCE: Record[Settings] = resource(
             ),
             "authSchemes": Field(
                 ListOf(SCHEME, "a list of auth schemes", one_scheme_for_a_host, served=32),
-                about="How callers are recognized and authorized: one scheme for each host of requests.",
+                about="Authentication and authorization of callers: one scheme for each host of requests.",
             ),
             "authScheme": Field(
                 LONE_SCHEME,
-                about="The one scheme of a policy, in place of `authSchemes`: for all hosts where it names none.",
+                about="The one scheme of a policy, instead of `authSchemes`. Without hosts it is for all hosts.",
             ),
         },
         rules=(some_scheme, one_word_for_schemes),

@@ -71,7 +71,7 @@ def _rule_hosts(policy: Policy, hostnames: list[str] | None) -> Iterator[Diagnos
         for host, span in zip(rule.hosts or (), rule.host_spans, strict=True):
             if not _is_inside_any(host, hostnames):
                 message = f"rule host ({quoted(host)}) does not follow any hierarchical constraints"
-                way_out = f"write a host inside of those of the HTTPRoute: {_listed(hostnames)}"
+                way_out = f"write a host within the hosts of the HTTPRoute: {_listed(hostnames)}"
                 yield Diagnostic(codes.RULE_HOST, message, span, way_out)
 
 
@@ -83,7 +83,7 @@ def _scheme_hosts(policy: Policy, hostnames: list[str] | None) -> Iterator[Diagn
         for host, span in zip(scheme.hosts if spans else (), spans, strict=True):
             if not _is_inside_any(host, hosts):
                 message = f"scheme host ({quoted(host)}) does not match any host of the rules"
-                way_out = f"write a host inside of those of {whose}: {_listed(hosts)}"
+                way_out = f"write a host within the hosts of {whose}: {_listed(hosts)}"
                 yield Diagnostic(codes.SCHEME_HOST, message, span, way_out)
 
 

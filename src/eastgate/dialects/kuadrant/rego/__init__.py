@@ -1,7 +1,7 @@
 """Rego, as OPA evaluates it, for modules that are given as text.
 
-Rego is supported as far as its decisions are known to be those of OPA: the language before version 1 with its later
-keywords, and the built-in functions that were compared with OPA's. Everything else is a problem of the module, and is
+Eastgate supports the part of Rego whose decisions were compared with OPA's: the language before version 1 with its
+later keywords, and some built-in functions. Everything else is a problem of the module, and is
 reported when the module is read. An evaluation is limited in steps and sizes. Over a limit there is no answer, which
 denies.
 """
@@ -51,4 +51,4 @@ def evaluate(program: RegoProgram, input_: object, now: int, budget: StepBudget 
     except RecursionError:
         raise NoAnswer("it is too deep") from None
     except (ValueError, ArithmeticError):
-        raise NoAnswer("its input is no JSON, or it makes something that is none") from None
+        raise NoAnswer("its input or its result is not JSON") from None

@@ -342,7 +342,7 @@ class _Resolver:
             return self._imports[name]
         if name in self._arities:
             if self._arities[name] is not None:
-                raise UnsupportedModule(f"the function {name} must be called")
+                raise UnsupportedModule(f"the function {name} must be used in a call")
             return Var(RULE + name)
         return Var(name)
 

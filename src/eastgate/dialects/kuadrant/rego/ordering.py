@@ -156,7 +156,7 @@ def order_body(body: Body, bound: Names) -> tuple[Body, Names]:
         for at, literal in enumerate(left):
             tried += 1
             if tried > MAX_TRIED:
-                raise UnsupportedModule("a body has too many conditions that need what comes after them")
+                raise UnsupportedModule("a body has too many conditions that need later conditions")
             given = _bound_by(literal, bound)
             if _needed(literal) <= bound | given and _shared_variables(literal, outside) <= bound:
                 ready = bound

@@ -98,7 +98,7 @@ class _ModuleParser(TermParser):
         rule = RegoRule(name, arguments, key, value, (), default=default)
         if default:
             if value is None or key is not None or not is_constant(value):
-                raise self._problem("a default is written `default name = value`, with a value that is written out")
+                raise self._problem("a default is written `default name = value`, with a literal value")
             return [rule]
         rules = self._bodies(rule, listed=listed)
         if key is not None and any(parsed.otherwise is not None for parsed in rules):

@@ -179,7 +179,7 @@ class TermParser(TokenReader):
             else:
                 head, path = Call(self._called(head, path), self._arguments()), []
         if path and isinstance(head, Scalar):
-            raise self._problem("there is nothing inside a number, a text, true, false or null")
+            raise self._problem("a number, a text, true, false or null has no members")
         return Ref(head, tuple(path)) if path else head
 
     def _is_keyword(self, name: str) -> bool:

@@ -55,7 +55,7 @@ def tokens_of(module: str) -> Iterator[Token]:
     while at < len(module):
         match = _TOKEN.match(module, at)
         if match is None:
-            raise UnsupportedModule(f"line {line}: {module[at]!r} cannot stand in a module")
+            raise UnsupportedModule(f"line {line}: {module[at]!r} is not allowed in a module")
         at = match.end()
         kind, text = str(match.lastgroup), match[0]
         if kind == "newline":
@@ -115,7 +115,7 @@ class TokenReader:
 
     def _expect(self, text: str) -> Token:
         if not self._is(text):
-            raise self._problem(f"{text!r} must stand here, not {self._now.text!r}")
+            raise self._problem(f"expected {text!r}, not {self._now.text!r}")
         return self._take()
 
     def _problem(self, message: str) -> UnsupportedModule:
@@ -123,5 +123,5 @@ class TokenReader:
 
     def _name(self) -> str:
         if self._now.kind != "name" or self._now.text in RESERVED:
-            raise self._problem(f"a name must stand here, not {self._now.text!r}")
+            raise self._problem(f"expected a name, not {self._now.text!r}")
         return self._take().text

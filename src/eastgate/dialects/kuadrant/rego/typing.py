@@ -44,7 +44,7 @@ def _given_types(rule: RegoRule) -> Iterator[str | None]:
 def type_problem(term: Term, rules: Types) -> str | None:
     """Return the type error of a term, or None. `rules`: the types of rules, by their names."""
     if isinstance(term, Ref) and _type(term.head, rules) in _FLAT:
-        return f"there is nothing inside a {_type(term.head, rules)}"
+        return f"a {_type(term.head, rules)} has no members"
     if not isinstance(term, Call):
         return None
     by_order = term.name in _COMPARED and term.name != "equal"  # OPA does not refuse these

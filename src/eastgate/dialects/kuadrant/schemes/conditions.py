@@ -174,7 +174,7 @@ _AS_PREDICATE = {
     "all": "write a condition for each: all of them must hold",
     "any": "write {predicate: ..} with the alternatives joined by ||",
 }
-_NOT_HERE = "Conditions of rules have it. Here are CEL expressions only, and it is rejected."
+_NOT_HERE = "Conditions of rules have it. Only CEL expressions are allowed here, so it is rejected."
 _PREDICATE_HELP = "write predicate: <a CEL expression>"
 
 
@@ -183,7 +183,7 @@ def _predicate_alone(node: Node, to: Checking) -> None:
     """Require a predicate and no other field. A condition of another form is reported once, for all of its fields."""
     other = next((key for key, _ in node.items() if key in _AS_PREDICATE), None)
     if other is not None:
-        message = f"unknown field `{other}` in a condition: here are CEL expressions only"
+        message = f"unknown field `{other}` in a condition: only CEL expressions are allowed here"
         to.report(UNKNOWN_FIELD, message, node.key_span(other), help=_AS_PREDICATE[other])
     elif "predicate" not in node:
         to.report(MISSING_FIELD, "a condition needs `predicate`", node, help=_PREDICATE_HELP)
@@ -222,7 +222,7 @@ def no_dangling_references(scheme: Node, to: Checking) -> None:
         way_out = (
             f"did you mean `{near}`?" if near else f"write patterns: {{{ref.text or '<name>'}: [..]}} into the scheme"
         )
-        to.report(codes.NO_SUCH_PATTERN, f"there are no patterns named {quoted(ref.text)}", ref, help=way_out)
+        to.report(codes.NO_SUCH_PATTERN, f"no patterns have the name {quoted(ref.text)}", ref, help=way_out)
 
 
 def pattern_references(node: Node) -> Iterator[Node]:

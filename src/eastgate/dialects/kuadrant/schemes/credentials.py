@@ -101,7 +101,7 @@ def _named_location(where: Where) -> Field[Settings]:
 
 def _prefix(node: Node, to: Checking) -> None:
     if not node.text or re.search(r"\s", node.text):
-        message = f"{quoted(node.text)} cannot stand before a credential"
+        message = f"{quoted(node.text)} cannot be the prefix of a credential"
         way_out = "write a word such as APIKEY, or leave it out for Bearer"
         to.report(codes.CREDENTIALS, message, node, help=way_out)
 

@@ -217,7 +217,7 @@ def _no_idle_credentials(node: Node, to: Checking) -> None:
     """Reject credentials of a method that reads none, because they would have no effect."""
     idle = [name for name in ("mtls", "x509", "plain", "anonymous") if name in node]
     if idle and "credentials" in node and node["credentials"].value != {}:
-        message = f"`{idle[0]}` does not look at credentials"
+        message = f"`{idle[0]}` does not read credentials"
         to.report(codes.CREDENTIALS, message, node.key_span("credentials"), help="remove `credentials`")
 
 

@@ -32,11 +32,11 @@ _AROUND: dict[str, Field[Settings]] = {
         ListOf(
             Text("a host", _host),
             "a list of hosts",
-            not_empty(codes.NO_HOST, "an AuthConfig is for at least one host", _HOSTS_HELP),
+            not_empty(codes.NO_HOST, "an AuthConfig needs at least one host", _HOSTS_HELP),
         ),
         required=True,
         help=_HOSTS_HELP,
-        about="The hosts that the AuthConfig is for: a DNS name, `*.` and a DNS name, or `*`; perhaps with a port.",
+        about="The hosts of the AuthConfig: a DNS name, `*.` and a DNS name, or `*`; perhaps with a port.",
     ),
     "patterns": Field(PATTERN_SETS, about="Sets of patterns by name, for `patternRef` elsewhere."),
     "when": WHEN,
@@ -101,4 +101,4 @@ RULES: Record[Settings] = record(
     },
     misspelt=_SYNONYMS,
 )
-"""The `rules` of an AuthPolicy. The sets that a `patternRef` in them means may be in another policy."""
+"""The `rules` of an AuthPolicy. A `patternRef` in them may name a set of another policy."""

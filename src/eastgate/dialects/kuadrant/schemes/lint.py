@@ -37,7 +37,7 @@ def sets_in_any(schemes: Iterable[Scheme], subjects: tuple[str, ...]) -> Iterato
     """Report every named set in `any`, because one of its patterns is enough."""
     for span in dict.fromkeys(span for scheme in schemes for span in sets_apart(scheme)):
         message = "one of the patterns of this set is enough here, not all of them"
-        help_ = "write all: [{patternRef: ..}] if all are meant"
+        help_ = "write all: [{patternRef: ..}] to require all of them"
         yield Finding(codes.SET_IN_ANY, message, span, help_, subjects)
 
 
@@ -50,7 +50,7 @@ def respelt_rules(
     for scheme in schemes:
         for evasion in evasions(scheme):
             message = (
-                f"{evasion.part} can be evaded where Authorino decides: to an application {evasion.method} "
+                f"{evasion.part} can be evaded at Authorino: to an application {evasion.method} "
                 f"{evasion.spelling} is {evasion.method} {evasion.path}, to Authorino it is not"
             )
             help_ = "at the proxy, refuse paths with needlessly encoded characters (%40 for @), or let Eastgate decide"

@@ -85,7 +85,7 @@ def _method_is_sent(node: Node, to: Checking) -> None:
     """Warn of a method that the CRD accepts and Authorino does not send."""
     method = node.get("method")
     if method is not None and method.text not in _SENT:
-        message = f"a request with the method {method.text} is never sent"
+        message = f"Authorino sends no request with the method {method.text}"
         to.report(codes.METHOD_NOT_SENT, message, method, help="write GET, or POST for a request with a body")
 
 
@@ -176,7 +176,7 @@ def identity_sources(scheme: Node, to: Checking) -> None:
         if source is None or not isinstance(source.value, str) or source.text in issuers:
             continue
         near = did_you_mean(source.text, issuers)
-        message = f"there is no authentication named {quoted(source.text)} by tokens of an issuer"
+        message = f"no authentication by tokens of an issuer has the name {quoted(source.text)}"
         way_out = f"did you mean `{near}`?" if near else "write the name of one with `issuerUrl`, or userInfoUrl: .."
         to.report(codes.NO_SUCH_IDENTITY, message, source, help=way_out)
 

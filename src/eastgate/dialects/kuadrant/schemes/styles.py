@@ -45,7 +45,7 @@ def in_one_style(scheme: Node, to: Checking) -> tuple[Style, Node]:
     style = marks[first]
     strangers = [key for key, other in marks.items() if other is not style]
     for key in strangers:
-        message = f"`{key}` is written as in {marks[key]}, and `{first}` as in {style}"
+        message = f"`{key}` has the form of {marks[key]}, and `{first}` has the form of {style}"
         to.report(codes.MIXED_VERSIONS, message, scheme.key_span(key), help=_instead(key, style))
     return style, _without(scheme, strangers)
 

@@ -32,13 +32,13 @@ _ALL_NAMESPACES = [
     Feature(
         (method, "allNamespaces"),
         codes.ALL_NAMESPACES,
-        "Secrets are looked up in the namespace of the policy only",
+        "Secrets are only looked up in the namespace of the policy",
         "remove it, and keep the Secrets beside the policy",
         flag=True,
     )
     for method in ("apiKey", "mtls", "x509")
 ]
-_TELL = "remove it: a decision is told to the proxy, and to nobody else"
+_TELL = "remove it: only the proxy gets the decision"
 
 FEATURES: dict[str, tuple[Feature, ...]] = {
     "identity": (
@@ -58,7 +58,7 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
         Feature(
             ("apiKey", "keySelector"),
             codes.IDENTITY_UNSUPPORTED,
-            "an API key is under `api_key` in its Secret, and nowhere else",
+            "an API key is only read from `api_key` in its Secret",
             "remove `keySelector`, and write a Secret with `api_key` for each key",
         ),
         Feature(
@@ -114,7 +114,7 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
             Feature(
                 ("opa", name),
                 codes.AUTHORIZATION_UNSUPPORTED,
-                "Rego policies are not fetched from elsewhere",
+                "Rego policies are not fetched from servers",
                 f"write the policy itself: `{inline}`",
             )
             for name, inline in (("externalRegistry", "inlineRego"), ("externalPolicy", "rego"))
@@ -134,12 +134,12 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
             ("wristband",),
             codes.RESPONSE_UNSUPPORTED,
             "no tokens (festival wristbands) are issued",
-            "tell the service what it needs in a `json` response",
+            "send the data to the application in a `json` response",
         ),
     ),
     "": (
-        Feature(("callbacks",), codes.CALLBACKS, "nobody is called back after a decision", _TELL),
-        Feature(("notify",), codes.CALLBACKS, "nobody is notified of a decision", _TELL),
+        Feature(("callbacks",), codes.CALLBACKS, "callbacks after a decision are not made", _TELL),
+        Feature(("notify",), codes.CALLBACKS, "notifications of a decision are not sent", _TELL),
     ),
 }
 

@@ -14,7 +14,7 @@ from eastgate.settings import Settings
 
 Checking = Check[Settings]
 Demand = Callable[[Node, Checking], None]
-NOT_EVALUATED = "Authorino has it. Eastgate does not evaluate it, and rejects it."
+NOT_EVALUATED = "Authorino has this field. Eastgate does not evaluate it, and rejects it."
 
 
 def record(

@@ -51,7 +51,7 @@ def regular_expression(node: Node, to: Checking) -> None:
     problem = regex_problem(node.text)
     if problem is not None:
         message = f"{quoted(node.text)} is not a regular expression: {problem}"
-        to.report(codes.REGEX, message, node, help="write an RE2 expression; ^ and $ stand for the ends of the value")
+        to.report(codes.REGEX, message, node, help="write an RE2 expression; ^ and $ match the ends of the value")
 
 
 def cel_condition(node: Node, to: Checking) -> None:
@@ -193,7 +193,7 @@ _VALUE_FROM: Record[Settings] = record(
 
 
 EXPRESSION: Field[Settings] = Field(Text("a CEL expression", cel_value))
-_LITERAL: Field[Settings] = Field(Anything(), about="The value, written out: of any type.")
+_LITERAL: Field[Settings] = Field(Anything(), about="A literal value of any type.")
 
 
 def value(
@@ -251,7 +251,7 @@ def named_values(
 @constraint(pattern="^[Hh][Tt][Tt][Pp][Ss]?://[^{ ]+$")
 def _url(node: Node, to: Checking) -> None:
     if "{" in node.text:
-        message = "this URL cannot be asked: selectors are not replaced in it"
+        message = "this URL cannot be used: its selectors are not replaced"
         to.report(codes.URL, message, node, help="write it out, without braces")
     else:
         _report_url(node.text, node, to)
@@ -267,7 +267,7 @@ def _report_url(text: str, node: Node, to: Checking) -> None:
     problem = _url_problem(text)
     if problem is not None:
         reason, way_out = problem
-        to.report(codes.URL, f"this URL cannot be asked: {reason}", node, help=way_out)
+        to.report(codes.URL, f"this URL cannot be used: {reason}", node, help=way_out)
 
 
 def _url_problem(text: str) -> tuple[str, str] | None:
@@ -281,7 +281,7 @@ def _url_problem(text: str) -> tuple[str, str] | None:
         bare = re.fullmatch(r"[-.a-zA-Z0-9]+(:[0-9]+)?(/.*)?", text)
         return "it does not begin with https:// or http://", f"write https://{text}" if bare else "write https://.."
     if not host or re.search(r"\s", text):
-        return "it has no host" if not host else "it has a space in it", "write https://<host>/<path>"
+        return "it has no host" if not host else "it contains a space", "write https://<host>/<path>"
     if "{" in parts.netloc:
         return "a request could choose its host", "write the host out; selectors may stand in the path and the query"
     if parts.username is not None:

@@ -118,23 +118,23 @@ def by_certificate(authorities: X509, evaluation: Evaluation) -> Finding:
     try:
         secrets = list(evaluation.services.secrets(namespace, authorities.secrets))
     except Unavailable as problem:
-        return Broken(f"The Secrets with the authorities cannot be read: {problem}.")
+        return Broken(f"The Secrets with the CAs cannot be read: {problem}.")
     client = _certificate(pem)
     if client is None:
         return Refused("The client certificate cannot be read.")
     trusted = [authority for authority in map(_authority, secrets) if authority is not None]
     if not trusted:
-        return Refused("There is no authority that could have signed the client certificate.")
+        return Refused("There is no CA that could have signed the client certificate.")
     from cryptography.x509.verification import VerificationError
 
     try:
         _verifier(trusted, evaluation.request.time).verify(client, [])
     except VerificationError as problem:
-        return Refused(f"The client certificate is not good: {_describe(problem)}.")
+        return Refused(f"The client certificate is not valid: {_describe(problem)}.")
     except Exception:  # any error of the library means that the certificate is not valid
-        return Refused("The client certificate is not good.")
+        return Refused("The client certificate is not valid.")
     subject = _subject(client.subject)
-    return Found(subject, subject, "The client certificate is good.")
+    return Found(subject, subject, "The client certificate is valid.")
 
 
 def _certificate(pem: str) -> Certificate | None:

@@ -100,7 +100,7 @@ def by_introspection(introspection: Introspection, credentials: Credentials, eva
     if not isinstance(token, str):
         return token
     if evaluation.services.fetcher is None:
-        return NotKnown("what the issuer would say about the token")
+        return NotKnown("the answer of the issuer about the token")
     headers = _headers(introspection, evaluation)
     if isinstance(headers, Broken):
         return headers
@@ -153,7 +153,7 @@ def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Find
         return token
     keys, url = _source(jwt, evaluation)
     if keys is None or url is None:
-        return NotKnown("which keys the issuer has")
+        return NotKnown("the keys of the issuer")
     expected = _expectations(jwt.issuer, jwt.audiences, evaluation.services.leeway)
     outcome = verify_from(keys, url, token, expected, evaluation.request.time, evaluation.services.tokens)
     if isinstance(outcome, VerifiedToken):
@@ -192,7 +192,7 @@ def _by_claims(jwt: Jwt, claims: Mapping[str, object], evaluation: Evaluation) -
         check_claims(given, expected, evaluation.request.time)
     except TokenRefused as refusal:
         return Refused(refusal.rejected.message)
-    return Found(given, given, "The claims are taken as those of a good token.")
+    return Found(given, given, "The claims count as those of a valid token.")
 
 
 # Callers with a Kubernetes token: the API server is asked about it.
@@ -212,7 +212,7 @@ def by_review(review: TokenReview, credentials: Credentials, evaluation: Evaluat
             return NotKnown("the host")
         audiences = (evaluation.request.host,)
     if evaluation.services.reviewer is None:
-        return NotKnown("what an API server would say about the token")
+        return NotKnown("the answer of the API server about the token")
     try:
         answer = evaluation.services.reviewer.token(token, audiences)
     except Unavailable as problem:
@@ -254,7 +254,7 @@ def _recognize(identity: Identity, evaluation: Evaluation) -> Finding:
         case Plain() as plain:
             return _plain(plain, evaluation)
         case AnonymousAccess():
-            return Found({"anonymous": True}, {"anonymous": True}, "Everybody is accepted.")
+            return Found({"anonymous": True}, {"anonymous": True}, "Every caller is accepted.")
 
 
 def _plain(plain: Plain, evaluation: Evaluation) -> Finding:
@@ -295,6 +295,6 @@ def _extended(identity: Identity, recognized_as: Found, evaluation: Evaluation) 
             case NotKnown(what):
                 return NotKnown(f"{what} (for the property {each.name})")
             case Broken(reason):
-                return Refused(f"The property {each.name} of the identity cannot be had. {reason}")
+                return Refused(f"The property {each.name} of the identity cannot be resolved. {reason}")
     document.learn("identity", None, plain, masked)
     return Found(plain, masked, recognized_as.reason)

@@ -209,7 +209,7 @@ def min_(values: tuple[Value, ...] | Set) -> Value:
     if not len(values):
         raise Failed
     if len(values) > 1 and None in tuple(values):
-        raise Bounded("it looks for the least of values that have null among them")
+        raise Bounded("it takes the minimum of values that include null")
     return in_order(values)[0]
 
 
