@@ -1,4 +1,4 @@
-"""Hosts with wildcards: which are inside which, and which requests they mean."""
+"""Hosts with wildcards: the hosts inside of them, and the requests that they match."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eastgate.engine.reference import holds
 from eastgate.ir import ALWAYS, Known, Predicate, Request
 from eastgate.ir.attributes import HOST, SNI, Attribute
 
-# Inner, outer, and whether it is inside: Kuadrant's own table, and what the ruling adds to it.
+# Inner, outer, and whether it is inside: Kuadrant's own table, and the additions of the ruling.
 INSIDE = [
     ("foo.com", "foo.com", True),
     ("foo.com", "bar.com", False),

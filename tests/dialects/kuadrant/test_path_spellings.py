@@ -1,4 +1,4 @@
-"""Paths in other than their canonical spelling, where an expression looks at the path: why they are refused."""
+"""A path that is not in its canonical spelling is refused if an expression reads the path."""
 
 from __future__ import annotations
 

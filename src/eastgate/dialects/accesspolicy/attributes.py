@@ -19,8 +19,10 @@ from eastgate.reading.manifests.shapes import Cel, constraint, quoted
 # Names of tools and prompts: alone, and as `backend/tool`.
 
 
-LONGEST_SERVED = 253 + 1 + 128  # for an API server: a backend, a slash, and the longest name that MCP recommends
-_LONGEST_PARAM = 20
+MAX_SERVED_NAME_LENGTH = (
+    253 + 1 + 128
+)  # for an API server: a backend, a slash, and the longest name that MCP recommends
+_MAX_PARAM_LENGTH = 20
 
 
 _UNSEEN = r"\x7f-\xa0\xad"  # invisible characters, which no author writes on purpose
@@ -45,7 +47,7 @@ def _problem(name: str) -> tuple[str, str] | None:
 
 def param(node: Node, to: Checking) -> None:
     """Require, in v1alpha1, a name of at most 20 characters."""
-    if len(node.text) > _LONGEST_PARAM and _problem(node.text) is None:
+    if len(node.text) > _MAX_PARAM_LENGTH and _problem(node.text) is None:
         message = f"{quoted(node.text)} has {len(node.text)} characters, and the API server refuses more than 20"
         to.report(codes.PARAM_LENGTH, message, node, help=_PARAM_HELP)
     else:

@@ -18,7 +18,7 @@ from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Tex
 from eastgate.reading.manifests.shapes import codes as schema_codes
 from eastgate.settings import Settings
 
-_LONGEST = at_most(10, "write the rest into another policy")
+_AT_MOST_TEN = at_most(10, "write the rest into another policy")
 
 
 # Targets
@@ -53,7 +53,7 @@ def _targets(target: Demand) -> Field[Settings]:
             "namespace": (codes.TARGET_KIND, "remove it: a policy only ever targets objects of its own namespace"),
         },
     )
-    rules = all_of(_LONGEST, validation.some_target, validation.one_kind)
+    rules = all_of(_AT_MOST_TEN, validation.some_target, validation.one_kind)
     return Field(
         ListOf(ref, "a list of target references", rules),
         required=True,
@@ -128,7 +128,7 @@ def _v0alpha0(group: str, *types: str) -> Record[Settings]:
             "externalAuth": "write authorization: {type: ExternalAuth, externalAuth: {..}}",
         },
     )
-    rules = all_of(_LONGEST, validation.some_rule, validation.unique_rule_names)
+    rules = all_of(_AT_MOST_TEN, validation.some_rule, validation.unique_rule_names)
     return resource(
         "AccessPolicy",
         Record(
@@ -173,7 +173,7 @@ def _old_authorization(types: tuple[str, ...]) -> Record[Settings]:
         ),
         "tools": Field(
             ListOf(
-                Text("a tool", attributes.tool, served=attributes.LONGEST_SERVED),
+                Text("a tool", attributes.tool, served=attributes.MAX_SERVED_NAME_LENGTH),
                 "a list of tools",
                 validation.no_duplicates,
                 served=256,
@@ -239,7 +239,7 @@ V1ALPHA1: Record[Settings] = resource(
             ),
             "externalAuth": Field(EXTERNAL_AUTH, about="The authorizer that the action ExternalAuth asks."),
             "rules": Field(
-                ListOf(_rule, "a list of rules", all_of(_LONGEST, validation.unique_rule_names)),
+                ListOf(_rule, "a list of rules", all_of(_AT_MOST_TEN, validation.unique_rule_names)),
                 help="write rules: [{name: .., ..}]; without rules every request matches, with [] none",
                 about="The requests of the policy. Without rules every request matches; [] matches none.",
             ),

@@ -139,7 +139,7 @@ EXTERNAL_AUTH: Record[Settings] = Record(
 )
 
 
-_LONGEST = at_most(10, "write the rest into another rule")
+_AT_MOST_TEN = at_most(10, "write the rest into another rule")
 
 
 def _list(name: str, item: Shape[Settings], what: str, *demands: Demand) -> Field[Settings]:
@@ -191,7 +191,7 @@ _mcp_method: Record[Settings] = Record(
     {
         "name": Field(Text("an MCP method", _mcp_method_name), required=True, help="write name: tools/call"),
         "params": _list(
-            "params", Text("a name", attributes.param), "a list of names", _LONGEST, validation.no_duplicates
+            "params", Text("a name", attributes.param), "a list of names", _AT_MOST_TEN, validation.no_duplicates
         ),
     },
     rules=(_mcp_method_params,),
@@ -202,7 +202,7 @@ _mcp: Record[Settings] = Record(
     "mcp",
     {
         "methods": Field(
-            ListOf(_mcp_method, "a list of MCP methods", all_of(_LONGEST, validation.unique_method_names)),
+            ListOf(_mcp_method, "a list of MCP methods", all_of(_AT_MOST_TEN, validation.unique_method_names)),
             help="write methods: [..]; [] matches no method; without it any method matches, or none beside "
             "MATCH_BASE_PROTOCOL_METHODS",
         ),
@@ -272,7 +272,7 @@ _type = Choice(
         ),
     },
 )
-_hosts = _list("hosts", Text("a host", values.host), "a list of hosts", _LONGEST, validation.no_duplicates)
+_hosts = _list("hosts", Text("a host", values.host), "a list of hosts", _AT_MOST_TEN, validation.no_duplicates)
 
 AUTHORIZATION: Record[Settings] = Record(
     "authorization",
@@ -280,12 +280,12 @@ AUTHORIZATION: Record[Settings] = Record(
         "type": Field(_type, required=True, help="write type: Inline, or type: CEL"),
         # nine methods exist, so a list without duplicates has at most nine
         "methods": _list("methods", Choice(_HTTP_METHODS), "a list of methods", validation.no_duplicates),
-        "paths": _list("paths", _path, "a list of path matches", _LONGEST),
+        "paths": _list("paths", _path, "a list of path matches", _AT_MOST_TEN),
         "headers": _list(
             "headers", _header, "a list of header matches", _all_must_match, validation.unique_header_names
         ),
         "hosts": _hosts,
-        "ports": _list("ports", PORT, "a list of ports", _LONGEST, validation.no_duplicates),
+        "ports": _list("ports", PORT, "a list of ports", _AT_MOST_TEN, validation.no_duplicates),
         "mcp": Field(_mcp, help=f"write mcp: {{{_PARAMS}}}; without it everything matches"),
         "cel": Field(CEL, help="write cel: {expression: ..}"),
     },

@@ -19,22 +19,22 @@ from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import constraint, quoted
 from eastgate.reading.manifests.shapes.shape import DNS_SUBDOMAIN, SPIFFE_ID, whole
 
-_LONGEST_RULE_NAME = 63
-_LONGEST_HOST = 253
-_LONGEST_PATH = 1024
-_LONGEST_HEADER_NAME, _LONGEST_HEADER_VALUE = 256, 4096
+_MAX_RULE_NAME_LENGTH = 63
+_MAX_HOST_LENGTH = 253
+_MAX_PATH_LENGTH = 1024
+_LONGEST_HEADER_NAME, _MAX_HEADER_VALUE_LENGTH = 256, 4096
 
 
 # Names and identities
 
 
-@constraint(minLength=1, maxLength=_LONGEST_RULE_NAME, pattern=whole(DNS_SUBDOMAIN))
+@constraint(minLength=1, maxLength=_MAX_RULE_NAME_LENGTH, pattern=whole(DNS_SUBDOMAIN))
 def rule_name(node: Node, to: Checking) -> None:
     """Require a DNS name of 1 to 63 characters."""
-    too_long = len(node.text) > _LONGEST_RULE_NAME
-    problem = f"it is longer than {_LONGEST_RULE_NAME} characters" if too_long else dns_subdomain_problem(node.text)
+    too_long = len(node.text) > _MAX_RULE_NAME_LENGTH
+    problem = f"it is longer than {_MAX_RULE_NAME_LENGTH} characters" if too_long else dns_subdomain_problem(node.text)
     if problem is not None:
-        near = re.sub(r"[^a-z0-9]+", "-", node.text.lower())[:_LONGEST_RULE_NAME].strip("-") or "read-only"
+        near = re.sub(r"[^a-z0-9]+", "-", node.text.lower())[:_MAX_RULE_NAME_LENGTH].strip("-") or "read-only"
         message = f"{quoted(node.text)} cannot name a rule: {problem}"
         to.report(codes.RULE_NAME, message, node, help=f"write {near}")
 
@@ -97,8 +97,8 @@ def path_match(node: Node, to: Checking) -> None:
         if way != "PathPrefix":  # an empty prefix matches every path; the other types would match none
             message = f"a path match of type {way} needs a value"
             to.report(codes.HTTP_VALUE, message, value or node, help="write value: .., or type: PathPrefix")
-    elif len(value.text) > _LONGEST_PATH:
-        _not_a_path(value, f"it is longer than {_LONGEST_PATH} characters", "write a shorter one", to)
+    elif len(value.text) > _MAX_PATH_LENGTH:
+        _not_a_path(value, f"it is longer than {_MAX_PATH_LENGTH} characters", "write a shorter one", to)
     elif (control := control_character(value.text)) is not None:
         _not_a_path(value, f"it has a control character ({control})", "remove it", to)
     elif way == "RegularExpression":
@@ -126,18 +126,18 @@ def _not_a_path(node: Node, problem: str, way_out: str, to: Checking) -> None:
 _PREFIX = regex(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+")
 
 
-@constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern))
+@constraint(maxLength=_MAX_PATH_LENGTH, pattern=whole(_PREFIX.pattern))
 def prefix(node: Node, to: Checking) -> None:
     """Check the prefix that an HTTP authorizer gets before the path of each request."""
-    if len(node.text) > _LONGEST_PATH or not _PREFIX.fullmatch(node.text):
+    if len(node.text) > _MAX_PATH_LENGTH or not _PREFIX.fullmatch(node.text):
         message = f"{quoted(node.text)} cannot stand before a path"
         to.report(codes.AUTHORIZER, message, node, help="write a path such as /check, or leave it out")
 
 
-@constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern), anyOf=[{"pattern": "^/"}])
+@constraint(maxLength=_MAX_PATH_LENGTH, pattern=whole(_PREFIX.pattern), anyOf=[{"pattern": "^/"}])
 def backend_path(node: Node, to: Checking) -> None:
     """Check the path of the MCP endpoint of a Backend."""
-    if not node.text.startswith("/") or not _PREFIX.fullmatch(node.text) or len(node.text) > _LONGEST_PATH:
+    if not node.text.startswith("/") or not _PREFIX.fullmatch(node.text) or len(node.text) > _MAX_PATH_LENGTH:
         message = f"{quoted(node.text)} is not the path of a Backend"
         to.report(codes.DESTINATION, message, node, help="write a path such as /mcp, which is the default")
 
@@ -158,8 +158,8 @@ def header_name(node: Node, to: Checking) -> None:
 def header(node: Node, to: Checking) -> None:
     """Check the value that a header is compared with."""
     kind, value = node.get("type"), node["value"]
-    if not 1 <= len(value.text) <= _LONGEST_HEADER_VALUE:
-        message = f"the value of a header has 1 to {_LONGEST_HEADER_VALUE} characters, not {len(value.text)}"
+    if not 1 <= len(value.text) <= _MAX_HEADER_VALUE_LENGTH:
+        message = f"the value of a header has 1 to {_MAX_HEADER_VALUE_LENGTH} characters, not {len(value.text)}"
         to.report(codes.HTTP_VALUE, message, value, help="write the value to compare with")
     elif kind is not None and kind.text == "RegularExpression":
         _pattern(value, to)
@@ -179,7 +179,7 @@ _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _HOSTNAME = regex(rf"{_LABEL}(\.{_LABEL})*")
 
 
-@constraint(pattern=whole(rf"(\*\.)?{_HOSTNAME.pattern}"), maxLength=_LONGEST_HOST + 2)
+@constraint(pattern=whole(rf"(\*\.)?{_HOSTNAME.pattern}"), maxLength=_MAX_HOST_LENGTH + 2)
 def host(node: Node, to: Checking) -> None:
     """Require a host, or `*.` and a host."""
     if not _is_host(node.text.removeprefix("*.")):
@@ -187,7 +187,7 @@ def host(node: Node, to: Checking) -> None:
 
 
 def _is_host(text: str) -> bool:
-    return len(text) <= _LONGEST_HOST and _HOSTNAME.fullmatch(text) is not None
+    return len(text) <= _MAX_HOST_LENGTH and _HOSTNAME.fullmatch(text) is not None
 
 
 def _host_way_out(text: str) -> str:
@@ -199,7 +199,7 @@ def _host_way_out(text: str) -> str:
     return "write a name such as api.example.com, or *.example.com"
 
 
-@constraint(maxLength=_LONGEST_HOST, pattern=whole(_HOSTNAME.pattern))
+@constraint(maxLength=_MAX_HOST_LENGTH, pattern=whole(_HOSTNAME.pattern))
 def hostname(node: Node, to: Checking) -> None:
     """Require the host of a Backend: a single host without wildcard."""
     if not _is_host(node.text):

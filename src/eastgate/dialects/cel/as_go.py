@@ -24,7 +24,7 @@ from typing import Any, Final
 REQUEST_BODY_JSON: Final = "requestBodyJSON"
 BODY: Final = ("request", "body")
 """Where the body is in a document."""
-_DEEPEST: Final = 64  # nested objects and arrays
+_MAX_DEPTH: Final = 64  # nested objects and arrays
 
 
 class _Current(threading.local):
@@ -63,7 +63,7 @@ def _request_body_json(pointer: object) -> object:
 
     if not isinstance(pointer, str) or not isinstance(_current.body, str):
         raise TypeError("the request has no readable body")
-    value: object = read_json(_current.body.encode(), _DEEPEST)
+    value: object = read_json(_current.body.encode(), _MAX_DEPTH)
     if pointer and not pointer.startswith("/"):
         return None
     for step in pointer.split("/")[1:]:

@@ -47,12 +47,12 @@ MAX_TEXT: Final = 4 << 20
 MAX_VALUE: Final = 1 << 16
 """Characters of one text of a document that an expression looks at."""
 MAX_DEPTH: Final = 64
-_UNSAFE: Final = 2**53  # integers from here on become texts in JSON, since not all readers know them
-_EXPONENT: Final = 1e21  # numbers from here on are written with an exponent
+_FIRST_UNSAFE_INTEGER: Final = 2**53  # integers from here on become texts in JSON, since not all readers know them
+_FIRST_EXPONENT_NUMBER: Final = 1e21  # numbers from here on are written with an exponent
 
 _ASSUMED: Final = _Size(96)  # of a list or text, for the bound of steps; the core itself ends loops at 10,000 turns
-_TEXT: Final = 4096
-_TURNS: Final = 64
+_ASSUMED_TEXT_CHARACTERS: Final = 4096
+_ASSUMED_TURNS: Final = 64
 _LOOKUPS: Final = ("_[_]", "_?._", "_[?_]")
 
 
@@ -283,9 +283,9 @@ def _plain(value: object) -> object:
         case None | bool() | str():
             return value
         case int():
-            return value if abs(value) < _UNSAFE else str(value)
+            return value if abs(value) < _FIRST_UNSAFE_INTEGER else str(value)
         case float() if math.isfinite(value):
-            return int(value) if value.is_integer() and abs(value) < _EXPONENT else value
+            return int(value) if value.is_integer() and abs(value) < _FIRST_EXPONENT_NUMBER else value
         case dict() if all(isinstance(key, str) for key in value):
             return {key: _plain(value[key]) for key in sorted(value)}
         case list() | tuple():
@@ -308,18 +308,22 @@ def _most_text(node: Node, scope: Mapping[str, int]) -> int:
         case Literal():
             return node.length
         case Local(name, bound):
-            return scope.get(name, _TEXT) if bound else _TEXT
+            return scope.get(name, _ASSUMED_TEXT_CHARACTERS) if bound else _ASSUMED_TEXT_CHARACTERS
         case CreateList(items) | CreateStruct(items):
             return sum((_most_text(item, scope) for item in items), 0)
         case Call():
             return _most_of_call(node, scope)
         case Loop():
-            turns = len(node.over.items) if isinstance(node.over, CreateList) else _TURNS
+            turns = len(node.over.items) if isinstance(node.over, CreateList) else _ASSUMED_TURNS
             over = _most_text(node.over, scope)
-            inner = {**scope, **dict.fromkeys(node.names, max(over // max(turns, 1), _TEXT)), node.accumulator: 0}
+            inner = {
+                **scope,
+                **dict.fromkeys(node.names, max(over // max(turns, 1), _ASSUMED_TEXT_CHARACTERS)),
+                node.accumulator: 0,
+            }
             return _most_text(node.start, scope) + turns * _most_text(node.step, inner)
         case _:
-            return _TEXT
+            return _ASSUMED_TEXT_CHARACTERS
 
 
 def _most_of_call(call: Call, scope: Mapping[str, int]) -> int:
@@ -332,9 +336,9 @@ def _most_of_call(call: Call, scope: Mapping[str, int]) -> int:
         case "replace", [text, _, new, *_]:
             return text * max(new, 1)
         case "join", [texts, separator]:
-            return texts + _TURNS * _TURNS * separator
+            return texts + _ASSUMED_TURNS * _ASSUMED_TURNS * separator
         case "format", [text, arguments]:
-            return text * max(arguments, 1) if text > _TEXT else text + text * arguments // 2
+            return text * max(arguments, 1) if text > _ASSUMED_TEXT_CHARACTERS else text + text * arguments // 2
         case "_?_:_", [_, first, second]:
             return max(first, second)
         case _:

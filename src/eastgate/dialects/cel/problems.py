@@ -41,7 +41,7 @@ from eastgate.dialects.cel.variables import Variables
 
 MAX_STEPS: Final = 3_000_000
 
-_VALUE_LENGTH: Final = 4096
+_MAX_VALUE_CHARACTERS: Final = 4096
 _CHARACTERS_PER_STEP: Final = 32  # copied or compared
 _CONTAINS_PER_STEP: Final = 2000  # pairs of characters
 _ITERATION: Final = MAX_STEPS // 10_000  # the evaluator gives up after 10,000: no accepted expression gets there
@@ -78,7 +78,7 @@ class _Size:
 
 
 _SCALAR: Final = _Size(1)
-_TEXT: Final = _Size(_VALUE_LENGTH)
+_TEXT: Final = _Size(_MAX_VALUE_CHARACTERS)
 _CONVERTED: Final = _Size(64)  # the longest text of a number, a time or a duration
 
 
@@ -162,7 +162,7 @@ _PATTERN_TOKEN: Final = regex(
 def _pattern_length(pattern: Node) -> int:
     """Return the length of a pattern with its repetitions written out."""
     if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
-        return _VALUE_LENGTH
+        return _MAX_VALUE_CHARACTERS
     open_groups, last = [0], 0
     for token in _PATTERN_TOKEN.finditer(pattern.value):
         if token["low"]:
@@ -188,7 +188,7 @@ _METHODS: Final = (
     *("getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds"),
     *("getMinutes", "getMonth", "getSeconds"),
 )
-_LONGEST_WORD: Final = 40  # repeated in a message
+_MAX_WORD_LENGTH: Final = 40  # repeated in a message
 _SIGNS: Final = {
     "and": "&&",
     "or": "||",
@@ -308,7 +308,7 @@ def _misplaced(text: str, at: int, match: re.Match[str], variables: Variables) -
             start, end = sign.span()
     word = text[start:end]
     instead = _SIGNS.get(word)
-    subject = f"`{word}`" if word.isprintable() and len(word) <= _LONGEST_WORD else "this"
+    subject = f"`{word}`" if word.isprintable() and len(word) <= _MAX_WORD_LENGTH else "this"
     return CelProblem(f"{subject} is not allowed here", start, end, f"write `{instead}`" if instead else None)
 
 

@@ -13,9 +13,9 @@ from eastgate.dialects.gep3779.shapes_drafts import (
     ANY_OF_THEM,
     IDENTITIES,
     LEVEL,
+    MAX_SERVED_ENTRIES,
     NETWORK,
     SELECTOR,
-    SERVED,
     SPEC_ADVICE,
     SPEC_SPELLINGS,
     TARGETS,
@@ -96,7 +96,7 @@ def _rules(service_account: Text[Settings], forms: str) -> Field[Settings]:
             "methods": "write applicationAttributes: {methods: [..]}",
         },
     )
-    return Field(ListOf(rule, "a list of rules", served=SERVED), about=ANY_OF_THEM)
+    return Field(ListOf(rule, "a list of rules", served=MAX_SERVED_ENTRIES), about=ANY_OF_THEM)
 
 
 # 000: the Implementable draft

@@ -14,8 +14,8 @@ from eastgate.settings import Settings
 # Shapes that all forms share: targets, ports, identities, levels.
 
 
-SERVED = 256  # rules of a policy and sources of a rule that an API server accepts
-_SERVED_TARGETS = 64
+MAX_SERVED_ENTRIES = 256  # rules of a policy and sources of a rule that an API server accepts
+_MAX_SERVED_TARGETS = 64
 
 SELECTOR: Record[Settings] = label_selector()
 
@@ -52,7 +52,7 @@ TARGET: Record[Settings] = Record(
     },
 )
 TARGETS: ListOf[Settings] = ListOf(
-    TARGET, "a list of target references", validation.some_target, served=_SERVED_TARGETS
+    TARGET, "a list of target references", validation.some_target, served=_MAX_SERVED_TARGETS
 )
 
 
@@ -128,7 +128,7 @@ _old_rule: Record[Settings] = Record(
     "a rule",
     {
         "sources": Field(
-            ListOf(_old_source, "a list of sources", validation.matching_list("sources"), served=SERVED),
+            ListOf(_old_source, "a list of sources", validation.matching_list("sources"), served=MAX_SERVED_ENTRIES),
             about="The callers: any of the sources. Without it any caller matches.",
         ),
         "attributes": Field(
@@ -164,7 +164,7 @@ def _v1alpha1(targets: ListOf[Settings] | Record[Settings]) -> Record[Settings]:
             {
                 "targetRefs": target_refs(targets),
                 "action": ALLOW_OR_DENY,
-                "tcpRules": Field(ListOf(_old_rule, "a list of rules", served=SERVED), about=ANY_OF_THEM),
+                "tcpRules": Field(ListOf(_old_rule, "a list of rules", served=MAX_SERVED_ENTRIES), about=ANY_OF_THEM),
             },
             rules=(validation.deny_has_rules("tcpRules"),),
             misspelt={**SPEC_SPELLINGS, "rules": "tcpRules"},
@@ -214,7 +214,7 @@ _x_rule: Record[Settings] = Record(
     "a rule",
     {
         "sources": Field(
-            ListOf(_x_source, "a list of sources", served=SERVED),
+            ListOf(_x_source, "a list of sources", served=MAX_SERVED_ENTRIES),
             about="The callers: any of the sources. Without it any caller matches; [] matches no caller.",
         ),
         "networkAttributes": NETWORK,
@@ -268,7 +268,7 @@ X_V1ALPHA1: Record[Settings] = resource(
                 help="write enforcementLevel: Network",
                 about="Where the policy is enforced: at L4.",
             ),
-            "rules": Field(ListOf(_x_rule, "a list of rules", served=SERVED), about=ANY_OF_THEM),
+            "rules": Field(ListOf(_x_rule, "a list of rules", served=MAX_SERVED_ENTRIES), about=ANY_OF_THEM),
         },
         rules=(validation.target_fits_level,),
         misspelt={**SPEC_SPELLINGS, "tcpRules": "rules"},

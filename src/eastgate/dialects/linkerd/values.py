@@ -157,7 +157,7 @@ def _network_problem(text: str) -> Problem:
 # Ports
 
 _PORT_NAME = regex(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_LONGEST_PORT_NAME = 15
+_MAX_PORT_NAME_LENGTH = 15
 
 
 def is_port(text: str) -> bool:
@@ -173,11 +173,11 @@ def port_problem(name: str) -> Problem | None:
         return "a Server has one port", "write a Server for each port"
     if not _PORT_NAME.fullmatch(name):
         near = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-        good = _PORT_NAME.fullmatch(near) and len(near) <= _LONGEST_PORT_NAME
+        good = _PORT_NAME.fullmatch(near) and len(near) <= _MAX_PORT_NAME_LENGTH
         way_out = f"write {near}, and give the port that name" if good else "write the number of the port"
         return "a name of a port is of lower-case letters, digits and single dashes", way_out
-    if len(name) > _LONGEST_PORT_NAME:
-        return f"a name of a port has at most {_LONGEST_PORT_NAME} characters", "write the number of the port"
+    if len(name) > _MAX_PORT_NAME_LENGTH:
+        return f"a name of a port has at most {_MAX_PORT_NAME_LENGTH} characters", "write the number of the port"
     return None
 
 

@@ -1,4 +1,4 @@
-"""A scheme from the rules of several policies: entries one by one, and sets of patterns from anywhere."""
+"""A scheme is built from the rules of several policies, with their entries and sets of patterns."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def _question(check: PermissionCheck, evaluation: Evaluation) -> PermissionQuest
 
 
 _SERVER: Final = "the server of the Rego module"
-_ALWAYS: Final = 31_536_000  # seconds to keep a module that is not fetched again
+_MODULE_CACHE_SECONDS: Final = 31_536_000  # seconds to keep a module that is not fetched again
 
 
 def fetched_module(fetched: FetchedModule, evaluation: Evaluation) -> str | NotKnown | Broken:
@@ -179,7 +179,7 @@ def fetched_module(fetched: FetchedModule, evaluation: Evaluation) -> str | NotK
     if not isinstance(module, str):
         return Broken("The answer of the server of the Rego module contains no module.")
     if cache is not None:
-        cache.put(key, Found(module, None), fetched.seconds or _ALWAYS)
+        cache.put(key, Found(module, None), fetched.seconds or _MODULE_CACHE_SECONDS)
     return module
 
 
@@ -197,7 +197,7 @@ def _module_text(answer: ServerResponse) -> object:
 # Evaluates rules written in Rego, whose `allow` must be true.
 
 
-MAX_MODULE: Final = 64 * 1024
+MAX_MODULE_CHARACTERS: Final = 64 * 1024
 _TAKEN_AWAY: Final = regex(r"[\t\n\f\r ]*package.*[;\n]+")  # as Authorino does, at any place of the module
 _PACKAGE: Final = regex(r"\A[\t\n\f\r ]*package[ \t]+[\w.\[\]\"-]+[ \t\r]*(?:#[^\n]*)?\n+")
 
@@ -238,8 +238,10 @@ def _program(module: str, version: int) -> RegoProgram | UnsupportedModule:
 
 
 def _compile(module: str, version: int) -> RegoProgram | UnsupportedModule:
-    if len(module) > MAX_MODULE:
-        return UnsupportedModule(f"the module has {len(module)} characters, and at most {MAX_MODULE} are allowed")
+    if len(module) > MAX_MODULE_CHARACTERS:
+        return UnsupportedModule(
+            f"the module has {len(module)} characters, and at most {MAX_MODULE_CHARACTERS} are allowed"
+        )
     cleaned = _TAKEN_AWAY.sub("", module)
     if cleaned != _PACKAGE.sub("", module, count=1):
         return UnsupportedModule(

@@ -59,11 +59,11 @@ class AuthorizationJson:
     @property
     def masked(self) -> Object:
         """Return the document with `***` for each credential."""
-        self._masked_auth = _learn(self._masked_auth, self._learned, masked=True)
+        self._masked_auth = _with_later_findings(self._masked_auth, self._learned, masked=True)
         return _with_auth(self._request().masked, self._masked_auth.auth)
 
     def _findings(self) -> Object:
-        self._auth = _learn(self._auth, self._learned, masked=False)
+        self._auth = _with_later_findings(self._auth, self._learned, masked=False)
         return self._auth.auth
 
     @property
@@ -103,7 +103,7 @@ class AuthorizationJson:
         copy._unknown, copy._hidden = dict(self._unknown), dict(self._hidden)
         return copy
 
-    def learn(self, part: str, name: str | None, value: object, masked: object) -> None:
+    def add_finding(self, part: str, name: str | None, value: object, masked: object) -> None:
         """Put the result of a step under `auth`: the identity itself, other results by the name of the step."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
         self._learned += (_Learned(part, name, value, masked),)
@@ -112,7 +112,7 @@ class AuthorizationJson:
             self._hidden = {each: called for each, called in self._hidden.items() if each[: len(path)] != path}
         self._hidden.update((path_hidden, f"auth.{part}") for path_hidden in _differences(value, masked, path))
 
-    def forget(self, part: str, name: str | None, why: str) -> None:
+    def add_unknown(self, part: str, name: str | None, why: str) -> None:
         """Record that the result of a step is unknown."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
         self._unknown[path] = why
@@ -148,7 +148,7 @@ class _Findings:
 _NOTHING_LEARNED = _Findings(0, {})
 
 
-def _learn(before: _Findings, learned: tuple[_Learned, ...], *, masked: bool) -> _Findings:
+def _with_later_findings(before: _Findings, learned: tuple[_Learned, ...], *, masked: bool) -> _Findings:
     """Return the findings with all later results added."""
     if before.count == len(learned):
         return before

@@ -33,7 +33,7 @@ def _document(evaluation: Evaluation) -> AuthorizationJson:
     """Return the document after the decision. The identity of an unrecognized caller is null."""
     document = evaluation.document.copied()
     if evaluation.recognized.identity is None and evaluation.scheme.identities:
-        document.learn("identity", None, None, None)
+        document.add_finding("identity", None, None, None)
     return document
 
 

@@ -46,7 +46,7 @@ def url_problem(url: str) -> str | None:
 # Sends HTTP requests for schemes, within the limits of `HttpClient`.
 
 
-LONGEST_WAIT: Final = 10.0
+MAX_WAIT_SECONDS: Final = 10.0
 """Seconds that a scheme can have a request wait for a server."""
 
 
@@ -74,7 +74,7 @@ class HttpFetcher:
 
 def _bounded(timeout: float | None) -> float | None:
     """Return the time to wait for a request with this `timeout` in the scheme; 0 means no limit of the scheme."""
-    return timeout if timeout is None else min(timeout or LONGEST_WAIT, LONGEST_WAIT)
+    return timeout if timeout is None else min(timeout or MAX_WAIT_SECONDS, MAX_WAIT_SECONDS)
 
 
 def _explain(failed: RequestFailed) -> str:

@@ -14,8 +14,8 @@ from eastgate.dialects.kuadrant.authorino.model import ClientCredentials
 from eastgate.dialects.kuadrant.authorino.outcomes import Broken, Found, NotKnown
 from eastgate.reading.strict_json import Json, JsonProblem, read_object
 
-_EARLY: Final = 10  # seconds before its expiry at which a token is no longer sent
-_UNLIMITED: Final = 300  # seconds for which a token without an expiry is cached
+_EXPIRY_MARGIN_SECONDS: Final = 10  # seconds before its expiry at which a token is no longer sent
+_DEFAULT_LIFETIME_SECONDS: Final = 300  # seconds for which a token without an expiry is cached
 _Post: TypeAlias = Callable[[Mapping[str, str], bytes], ServerResponse]
 
 
@@ -92,5 +92,5 @@ def _ask(post: _Post, client: str, password: str, form: Mapping[str, str]) -> Ma
 
 def _lifetime(seconds: object) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
-        return _UNLIMITED
-    return seconds - _EARLY
+        return _DEFAULT_LIFETIME_SECONDS
+    return seconds - _EXPIRY_MARGIN_SECONDS

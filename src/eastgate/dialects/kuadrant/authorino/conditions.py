@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     pass
 
 
-_SHOWN = 200  # characters of a pattern's value
+_MAX_SHOWN_CHARACTERS = 200  # characters of a pattern's value
 
 _TEXTS = frozenset({("request", "method"), ("request", "host")})  # every request has these
 
@@ -149,7 +149,7 @@ def _holds(pattern: Pattern, selection: Selection) -> bool:
 
 
 def _shown(selection: Selection) -> str | None:
-    return selection.text[:_SHOWN] if selection.exists else None
+    return selection.text[:_MAX_SHOWN_CHARACTERS] if selection.exists else None
 
 
 def _masked(selector: str, document: AuthorizationJson) -> str | None:
@@ -267,7 +267,7 @@ def erring_guards(scheme: Scheme) -> Iterator[tuple[SingleCondition, str]]:
                 yield condition, why
 
 
-def sets_apart(scheme: Scheme) -> Iterator[Span]:
+def split_sets(scheme: Scheme) -> Iterator[Span]:
     """Yield every reference to a named set of patterns in an `any`, where one pattern of the set is enough."""
     for condition in all_conditions(scheme):
         yield from _apart(condition)

@@ -209,7 +209,7 @@ class _Run:
 
     def _identity(self) -> None:
         if not self._scheme.identities:
-            self._document.learn("identity", None, {"anonymous": True}, {"anonymous": True})
+            self._document.add_finding("identity", None, {"anonymous": True}, {"anonymous": True})
             self._step(StepKind.IDENTITY, "anonymous", StepVerdict.ACCEPTED, "The scheme asks for no identity.")
             return
         problems: dict[str, str] = {}
@@ -226,13 +226,13 @@ class _Run:
                 case Found():
                     self._evaluation.recognized.identity = identity
                     if doubt:
-                        self._document.forget("identity", None, f"who the caller is ({doubt})")
+                        self._document.add_unknown("identity", None, f"the identity of the caller ({doubt})")
                     return
                 case NotKnown(what):
                     doubt = doubt or what
                 case Refused(reason) | Broken(reason):
                     problems[identity.name] = reason
-        self._document.forget("identity", None, "who the caller is")
+        self._document.add_unknown("identity", None, "the identity of the caller")
         raise _Denied(401, self._unrecognized(problems))
 
     def _unrecognized(self, problems: dict[str, str]) -> str:
@@ -249,7 +249,7 @@ class _Run:
                 continue
             finding = fetch_metadata(metadata, self._evaluation)
             self._record_step(StepKind.METADATA, metadata, finding, seen)
-            self._learn("metadata", metadata.name, finding, gate)
+            self._add_finding("metadata", metadata.name, finding, gate)
 
     # Authorization: ALL
 
@@ -263,7 +263,7 @@ class _Run:
             if not isinstance(finding, Found):
                 for_client = isinstance(finding, Refused) and finding.for_client
                 raise _Denied(403, finding.reason if for_client else UNAUTHORIZED)
-            self._learn("authorization", authorization.name, finding, gate)
+            self._add_finding("authorization", authorization.name, finding, gate)
 
     # Response: each
 
@@ -276,7 +276,7 @@ class _Run:
             if isinstance(finding, Found) and gate is Gate.MAYBE:
                 finding = NotKnown("whether its condition holds")
             self._record_step(StepKind.RESPONSE, response, finding, seen)
-            self._learn("response", response.name, finding, gate)
+            self._add_finding("response", response.name, finding, gate)
             if isinstance(finding, Found):
                 self._add_response(response, finding)
 
@@ -297,11 +297,11 @@ class _Run:
 
     # Common to all steps
 
-    def _learn(self, part: str, name: str, finding: Finding, gate: Gate) -> None:
+    def _add_finding(self, part: str, name: str, finding: Finding, gate: Gate) -> None:
         if isinstance(finding, Found):
-            self._document.learn(part, name, finding.value, finding.masked)
+            self._document.add_finding(part, name, finding.value, finding.masked)
         if isinstance(finding, NotKnown) or gate is Gate.MAYBE:
-            self._document.forget(part, name, f"what {name} has found")
+            self._document.add_unknown(part, name, f"the result of {name}")
 
     def _record_step(self, kind: StepKind, each: Guarded, finding: Finding, seen: tuple[Seen, ...]) -> None:
         match finding:

@@ -32,7 +32,7 @@ from eastgate.ir.paths import DECODED, comparable_path
 _METHODS = ("GET", "POST", "DELETE")
 _TEXT = regex(r"""'([^'\\\n]{0,200})'|"([^"\\\n]{0,200})\"""")
 _SPECIAL = regex("[" + re.escape("".join(sorted(DECODED))) + "]")
-_MOST_PATHS = 20  # tried for one part
+_MAX_PATHS = 20  # tried for one part
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _texts(expression: str) -> list[str]:
 
 def _spellings(texts: list[str]) -> Iterator[tuple[str, str, str]]:
     """Yield paths that texts of an expression match, each with a method and another spelling."""
-    for text in texts[:_MOST_PATHS]:
+    for text in texts[:_MAX_PATHS]:
         written = re.sub(r"\\(.)", r"\1", text.removeprefix("^").removesuffix("$"))
         path = comparable_path(written if written.startswith("/") else f"/x{written}")
         special = _SPECIAL.search(path)

@@ -16,7 +16,7 @@ from eastgate.reading.strict_json import JsonProblem, read_object
 # Fetches the configurations that servers publish, and caches each.
 
 
-_KEPT: Final = 300  # seconds
+_CACHE_SECONDS: Final = 300  # seconds
 
 
 def discovered(url: str, evaluation: Evaluation, timeout: float | None = None) -> Mapping[str, object] | Broken:
@@ -38,7 +38,7 @@ def discovered(url: str, evaluation: Evaluation, timeout: float | None = None) -
     except JsonProblem as problem:
         return Broken(f"The configuration of the server {problem}.")
     if cache is not None:
-        cache.put(key, Found(configuration, None), _KEPT)
+        cache.put(key, Found(configuration, None), _CACHE_SECONDS)
     return configuration
 
 

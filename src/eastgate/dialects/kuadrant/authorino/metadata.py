@@ -60,7 +60,7 @@ def read_answer(answer: ServerResponse, evaluation: Evaluation) -> Finding:
 
 
 _SERVER: Final = "the server of resources"
-_MOST: Final = 32  # resources that are fetched for one request
+_MAX_RESOURCES: Final = 32  # resources that are fetched for one request
 
 
 def by_uma(uma: UmaResources, evaluation: Evaluation) -> Finding:
@@ -107,8 +107,8 @@ def _resources(url: str, path: str, token: str, evaluation: Evaluation, timeout:
     names = _get(f"{url}?{urlencode({'uri': path})}", token, evaluation, timeout)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise Unavailable("its answer is not a list of resources")
-    if len(names) > _MOST:
-        raise Unavailable(f"it has more than {_MOST} resources for the path")
+    if len(names) > _MAX_RESOURCES:
+        raise Unavailable(f"it has more than {_MAX_RESOURCES} resources for the path")
     resources: list[object] = []
     for name in names:
         try:

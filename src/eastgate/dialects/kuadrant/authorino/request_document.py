@@ -72,8 +72,8 @@ def _source(request: RequestFacts, unknown: dict[Path, str]) -> dict[str, object
 
 Object: TypeAlias = dict[str, object]
 
-_EXACT: Final = 2**53  # smaller integers are exact in float64
-_LARGEST: Final = 10**308
+_MAX_EXACT_INTEGER: Final = 2**53  # smaller integers are exact in float64
+_MAX_FLOAT_INTEGER: Final = 10**308
 _ANY_ID: Final = "7309453671953248000"  # a proxy gives every request a random number
 _HTTP: Final = ("context", "request", "http")
 
@@ -126,7 +126,7 @@ def written_in_order(value: object) -> object:
         return {key: written_in_order(value[key]) for key in sorted(value)}
     if isinstance(value, list | tuple):
         return [written_in_order(item) for item in value]
-    if isinstance(value, int) and not isinstance(value, bool) and _EXACT < abs(value) < _LARGEST:
+    if isinstance(value, int) and not isinstance(value, bool) and _MAX_EXACT_INTEGER < abs(value) < _MAX_FLOAT_INTEGER:
         return float(value)
     return value
 

@@ -18,8 +18,8 @@ from urllib.parse import quote, quote_plus, unquote_plus
 
 MASK = "***"
 
-_ENCODED = 12  # characters for one character in its longest URL encoding
-_SHORTEST = 5  # a shorter text is masked only if it is a whole value: it occurs in too many others
+_MAX_ENCODED_CHARACTERS = 12  # characters for one character in its longest URL encoding
+_MIN_MASKED_CHARACTERS = 5  # a shorter text is masked only if it is a whole value: it occurs in too many others
 
 
 class Secrets:
@@ -70,7 +70,7 @@ def _spelled(*texts: str) -> list[str]:
 def _shortest_spelling(text: str) -> int:
     """Return the length of the shortest possible spelling of a text."""
     length = len(text.strip())
-    return length if "%" not in text else length // _ENCODED
+    return length if "%" not in text else length // _MAX_ENCODED_CHARACTERS
 
 
 def _longest(value: object) -> int:
@@ -112,6 +112,6 @@ def _masked_text(text: str, texts: list[str]) -> str:
     for secret in texts:
         if text == secret:
             return MASK
-        if len(secret) >= _SHORTEST and secret in text:
+        if len(secret) >= _MIN_MASKED_CHARACTERS and secret in text:
             text = text.replace(secret, MASK)
     return text

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import grpc
 
 _METHOD: Final = "/authzed.api.v1.PermissionsService/CheckPermission"
-_BYTES: Final = 2  # the field type of values with a length
+_LENGTH_DELIMITED: Final = 2  # the field type of values with a length
 
 
 class SpiceDbClient:
@@ -68,7 +68,7 @@ def _reference(named: tuple[str, str]) -> bytes:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    return _number(number << 3 | _BYTES) + _number(len(data)) + data
+    return _number(number << 3 | _LENGTH_DELIMITED) + _number(len(data)) + data
 
 
 def _number(value: int) -> bytes:

@@ -53,7 +53,7 @@ from eastgate.dialects.kuadrant.rego.values import (
 Bindings: TypeAlias = Mapping[str, Value]
 
 MAX_STEPS: Final = 100_000
-FRACTION: Final = 50  # steps for arithmetic with a number that is no integer
+FRACTION_STEPS: Final = 50  # steps for arithmetic with a number that is no integer
 
 
 class NoAnswer(Exception):  # noqa: N818 - an answer of sorts, which denies
@@ -298,7 +298,7 @@ class _Evaluation:
             yield self.now
         else:
             for value in values:  # the size of its arguments
-                self.budget.spend(FRACTION if isinstance(value, Decimal) else weight(value, self.budget.left))
+                self.budget.spend(FRACTION_STEPS if isinstance(value, Decimal) else weight(value, self.budget.left))
             try:
                 yield self._charge(FUNCTIONS[name](*values))
             except Failed:

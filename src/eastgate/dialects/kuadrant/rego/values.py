@@ -69,7 +69,7 @@ class Object:
 
 
 EMPTY_OBJECT: Final = Object(())
-_EXACT: Final = 2**53
+_MAX_EXACT_INTEGER: Final = 2**53
 _RANKS: Final = {type(None): 0, bool: 1, int: 2, Decimal: 2, str: 3, tuple: 4, Object: 5, Set: 6}
 
 
@@ -135,7 +135,9 @@ def from_json(data: object) -> Value:
         case None | bool() | str():
             return data
         case int():
-            return data if abs(data) <= _EXACT else number(float(data))  # Authorino reads all numbers as float64
+            return (
+                data if abs(data) <= _MAX_EXACT_INTEGER else number(float(data))
+            )  # Authorino reads all numbers as float64
         case float():
             if data != data or data in (float("inf"), float("-inf")):
                 raise ValueError("not a number of JSON")

@@ -9,7 +9,7 @@ from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.metadata import FORM, secret_reference
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record
-from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, TIMEOUT, URL, rego_module, value
+from eastgate.dialects.kuadrant.schemes.values import MAX_TTL_SECONDS, TIMEOUT, URL, rego_module, value
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Choice, Field, Flag, ListOf, Record, Text, Whole, quoted
 from eastgate.settings import Settings
@@ -70,7 +70,7 @@ def _external_policy(style: Style, what: str) -> Record[Settings]:
             mine: Field(URL, required=True, help=f"write {mine}: <a URL>"),
             "sharedSecretRef": Field(secret_reference("sharedSecretRef")),
             "credentials": Field(credentials(style)),
-            "ttl": Field(Whole(0, LONGEST_KEPT, codes.TTL, "a number of seconds")),
+            "ttl": Field(Whole(0, MAX_TTL_SECONDS, codes.TTL, "a number of seconds")),
             **({} if style is Style.OLD else {**defaults, "timeout": TIMEOUT}),
         },
         renamed={other: f"write {mine}: .."},

@@ -12,7 +12,7 @@ from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record
 from eastgate.dialects.kuadrant.schemes.values import (
     EXPRESSION,
-    LONGEST_KEPT,
+    MAX_TTL_SECONDS,
     SELECTED,
     TIMEOUT,
     URL,
@@ -114,7 +114,7 @@ _AUDIENCES: Field[Settings] = Field(
         not_empty(codes.NAME, "there is no audience in the list", "write an audience, or leave `audiences` out"),
     )
 )
-_KEYS_KEPT: Field[Settings] = Field(Whole(0, LONGEST_KEPT, codes.TTL, "a number of seconds"))
+_KEYS_KEPT: Field[Settings] = Field(Whole(0, MAX_TTL_SECONDS, codes.TTL, "a number of seconds"))
 
 _OIDC: Shape = record(
     "oidc",

@@ -10,7 +10,7 @@ from eastgate.dialects.kuadrant.schemes.identities import identities
 from eastgate.dialects.kuadrant.schemes.metadata import callbacks, identity_sources, metadata
 from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, old_responses
 from eastgate.dialects.kuadrant.schemes.styles import Style
-from eastgate.dialects.kuadrant.schemes.unsupported import report_gone
+from eastgate.dialects.kuadrant.schemes.unsupported import report_removed
 from eastgate.dialects.kuadrant.schemes.validation import Checking, record
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Field, ListOf, Record, Text, not_empty, quoted
@@ -62,7 +62,7 @@ def _sections(metadata_field: str) -> dict[str, Field[Settings]]:
 AUTH_CONFIG_SPEC: Record[Settings] = record(
     "spec",
     {**_AROUND, **_sections("dynamicMetadata")},
-    report_gone,
+    report_removed,
     no_dangling_references,
     identity_sources,
     renamed=_BETA1_WORDS,
@@ -81,7 +81,7 @@ AUTH_CONFIG_SPEC_V1BETA1: Record[Settings] = record(
         "denyWith": Field(record("denyWith", denials(Style.OLD))),
         "callbacks": callbacks(Style.OLD),
     },
-    report_gone,
+    report_removed,
     no_dangling_references,
     identity_sources,
     renamed={"authentication": "write it as a list: identity: [{name: .., ..}]"},
@@ -92,7 +92,7 @@ AUTH_CONFIG_SPEC_V1BETA1: Record[Settings] = record(
 RULES: Record[Settings] = record(
     "rules",
     _sections("filters"),
-    report_gone,
+    report_removed,
     renamed={
         **_BETA1_WORDS,
         "hosts": "remove it: the hosts are those of the target",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from eastgate.basics.diagnostics.spans import Span
-from eastgate.dialects.kuadrant.authorino.conditions import SingleCondition, erring_guards, sets_apart
+from eastgate.dialects.kuadrant.authorino.conditions import SingleCondition, erring_guards, split_sets
 from eastgate.dialects.kuadrant.authorino.evasions import evasions
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.schemes import lint_codes as codes
@@ -35,7 +35,7 @@ def _erring(condition: SingleCondition, why: str, subjects: tuple[str, ...], spa
 
 def sets_in_any(schemes: Iterable[Scheme], subjects: tuple[str, ...]) -> Iterator[Finding]:
     """Report every named set in `any`, because one of its patterns is enough."""
-    for span in dict.fromkeys(span for scheme in schemes for span in sets_apart(scheme)):
+    for span in dict.fromkeys(span for scheme in schemes for span in split_sets(scheme)):
         message = "one of the patterns of this set is enough here, not all of them"
         help_ = "write all: [{patternRef: ..}] to require all of them"
         yield Finding(codes.SET_IN_ANY, message, span, help_, subjects)

@@ -7,7 +7,7 @@ from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, record
-from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, header_name, named_values, value
+from eastgate.dialects.kuadrant.schemes.values import MAX_TTL_SECONDS, header_name, named_values, value
 from eastgate.reading.manifests.node import Node
 from eastgate.reading.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole, not_empty
 from eastgate.settings import Settings
@@ -57,7 +57,7 @@ def _wristband(style: Style) -> Field[Settings]:
             {
                 "issuer": Field(Text("a URL", _key), required=True, help="write issuer: <the URL of the issuer>"),
                 "customClaims": Field(named_values(style, "a mapping of claims")),
-                "tokenDuration": Field(Whole(1, LONGEST_KEPT, codes.TTL, "a number of seconds")),
+                "tokenDuration": Field(Whole(1, MAX_TTL_SECONDS, codes.TTL, "a number of seconds")),
                 "signingKeyRefs": Field(keys, required=True, help=_KEYS_HELP),
             },
         )

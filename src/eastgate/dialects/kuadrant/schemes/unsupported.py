@@ -144,12 +144,12 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
 }
 
 
-_GONE = (("hmac",), ("openshift",), ("apiKey", "keySelector"))
+_REMOVED_FEATURES = (("hmac",), ("openshift",), ("apiKey", "keySelector"))
 
 
-def report_gone(scheme: Node, to: Checking) -> None:
+def report_removed(scheme: Node, to: Checking) -> None:
     """Report features that Authorino no longer has, or does not have yet."""
-    _report_in(scheme, {"identity": tuple(each for each in FEATURES["identity"] if each.path in _GONE)}, to)
+    _report_in(scheme, {"identity": tuple(each for each in FEATURES["identity"] if each.path in _REMOVED_FEATURES)}, to)
 
 
 def report_unsupported(scheme: Node, to: Checking) -> None:

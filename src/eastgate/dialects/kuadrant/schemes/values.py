@@ -106,10 +106,10 @@ def _rego_problem(module: str, version: int) -> str | None:
     return rego_problem(module, version) or (None if _ALLOW.search(module) else "it has no rule `allow`")
 
 
-LONGEST_KEPT = 31_536_000  # seconds: a year
+MAX_TTL_SECONDS = 31_536_000  # seconds: a year
 TIMEOUT: Field[Settings] = Field(Whole(0, 2**31 - 1, what="a number of milliseconds"))
 """The time to wait for an answer. 0 has no limit."""
-KEPT_SECONDS = Whole(1, LONGEST_KEPT, codes.TTL, "a number of seconds")
+KEPT_SECONDS = Whole(1, MAX_TTL_SECONDS, codes.TTL, "a number of seconds")
 
 
 # Selectors

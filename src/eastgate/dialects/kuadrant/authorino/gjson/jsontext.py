@@ -19,9 +19,9 @@ from eastgate.reading.strict_json import JsonFlaw, JsonProblem, JsonReader
 # Numbers as Go reads and prints them, because selectors compare and print as Authorino does.
 
 
-_MOST_DIGITS = 400
+_MAX_DIGITS = 400
 _MISPLACED = regex(r"_(?![0-9a-fA-F])|(?<![0-9a-fA-FxX])_|[pP].*_")  # an underscore, which Go rejects
-_SAFE = 9007199254740991
+_MAX_SAFE_INTEGER = 9007199254740991
 _INT64_MAX, _INT64_MIN = (1 << 63) - 1, -(1 << 63)
 
 
@@ -75,7 +75,7 @@ def integer_float(number: int) -> float:
 
 def plain_number(raw: str) -> int | float:
     """Return the number that its text means: an integer if the text is one and is not extremely large."""
-    if raw not in ("", "-") and text_is_digits(raw) and len(raw) <= _MOST_DIGITS:
+    if raw not in ("", "-") and text_is_digits(raw) and len(raw) <= _MAX_DIGITS:
         return int(raw)
     return to_float(raw)
 
@@ -88,9 +88,9 @@ def text_is_digits(raw: str) -> bool:
 
 def number_to_int(number: float, raw: str) -> int:
     """Convert as Go's Result.Int(): cut towards zero, limited to 64 bits, and 0 for a text that is no number."""
-    if -_SAFE <= number <= _SAFE:
+    if -_MAX_SAFE_INTEGER <= number <= _MAX_SAFE_INTEGER:
         return int(number)
-    if raw not in ("", "-") and text_is_digits(raw) and len(raw) <= _MOST_DIGITS:
+    if raw not in ("", "-") and text_is_digits(raw) and len(raw) <= _MAX_DIGITS:
         return max(_INT64_MIN, min(_INT64_MAX, int(raw)))
     if math.isnan(number):
         return _INT64_MIN

@@ -36,7 +36,7 @@ AUTHORINO_MODIFIERS: Final = frozenset(("base64", "case", "extract", "replace", 
 MODIFIER_NAMES: Final = GJSON_MODIFIERS | AUTHORINO_MODIFIERS
 
 
-_CACHED = 512
+_MAX_CACHED_PATHS = 512
 _OPERATORS = ("!=", "!%", "<=", ">=", "==", "<", ">", "=", "%")
 
 
@@ -70,7 +70,7 @@ class SubPath:
     path: str
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def object_step(path: str) -> PathStep:
     """Return the first component of a path into an object."""
     part: list[str] = []
@@ -93,7 +93,7 @@ def object_step(path: str) -> PathStep:
     return PathStep("".join(part), wild=wild)
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def array_step(path: str) -> PathStep:
     """Return the first component of a path into an array."""
     hashed = False
@@ -202,7 +202,7 @@ def _trimmed(text: str) -> str:
     return text[start:end]
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def split_at_pipe(path: str) -> tuple[str, str | None]:
     """Split a path into the part for each element of an array, and the part for all of the results."""
     if "|" not in path:
@@ -243,7 +243,7 @@ def _end_of_query(path: str, at: int) -> int:
     return at
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def sub_paths(path: str) -> tuple[tuple[SubPath, ...], str] | None:
     """Return the parts of the multipath at the start of a path, and the rest; None if it never closes."""
     parts: list[SubPath] = []
@@ -285,7 +285,7 @@ def last_name(path: str) -> str:
     return "_" if any(character < " " or character in "[]{}()#|!" for character in name) else name
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def modifier_at(path: str) -> tuple[str, str, str] | None:
     """Return the name and argument of the modifier at the start of a path, and the rest; None if there is none."""
     end = end_of_name(path)
@@ -302,7 +302,7 @@ def modifier_at(path: str) -> tuple[str, str, str] | None:
     return name, argument, pipe + rest
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=_MAX_CACHED_PATHS)
 def literal_at(path: str) -> tuple[str, str] | None:
     """Return the JSON literal after `!` at the start of a path, and the rest; None if it is a key after all."""
     if path[1] in '{["+-0123456789':

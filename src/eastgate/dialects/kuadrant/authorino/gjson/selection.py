@@ -12,8 +12,8 @@ from eastgate.dialects.kuadrant.authorino.gjson.search import find
 from eastgate.dialects.kuadrant.authorino.gjson.values import DataValue, JsonKind, Value
 
 _NAME = regex(r"[A-Za-z0-9_-]+", re.ASCII)
-_MOST_NAMES = 16
-_SHORT = 1024  # characters
+_MAX_NAMES = 16
+_MAX_SHORT_CHARACTERS = 1024  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ _NOTHING = Selection(False, None, "", ())
 
 def select(document: object, path: str) -> Selection:
     """Select the value at a path in a document of plain JSON data. Raises TooMuch over a limit: fail closed."""
-    names = _names(path) if len(path) <= _SHORT else None
+    names = _names(path) if len(path) <= _MAX_SHORT_CHARACTERS else None
     selection = _at(document, names) if names is not None else None
     return select_within(Budget(), document, path) if selection is None else selection
 
@@ -52,7 +52,7 @@ def select(document: object, path: str) -> Selection:
 def _names(path: str) -> tuple[str, ...] | None:
     """Return the names of a path that consists of a few names only, as most paths do."""
     names = tuple(path.split("."))
-    return names if len(names) <= _MOST_NAMES and all(map(_NAME.fullmatch, names)) else None
+    return names if len(names) <= _MAX_NAMES and all(map(_NAME.fullmatch, names)) else None
 
 
 def _at(document: object, names: tuple[str, ...]) -> Selection | None:
@@ -64,7 +64,7 @@ def _at(document: object, names: tuple[str, ...]) -> Selection | None:
         if name not in value:
             return _NOTHING
         value = value[name]
-    if type(value) is str and len(value) <= _SHORT and value.isascii():
+    if type(value) is str and len(value) <= _MAX_SHORT_CHARACTERS and value.isascii():
         return Selection(True, value, value, (value,))
     return None
 

@@ -278,12 +278,12 @@ def _extended(identity: Identity, recognized_as: Found, evaluation: Evaluation) 
     """Return the identity with its properties. All properties are resolved on the identity without any of them."""
     document = evaluation.document
     if not identity.properties:
-        document.learn("identity", None, recognized_as.value, recognized_as.masked)
+        document.add_finding("identity", None, recognized_as.value, recognized_as.masked)
         return recognized_as
     if not isinstance(recognized_as.value, Mapping) or not isinstance(recognized_as.masked, Mapping):
         return Refused("The identity is not an object, so no properties can be added to it.")
     before = document.copied()
-    before.learn("identity", None, recognized_as.value, recognized_as.masked)
+    before.add_finding("identity", None, recognized_as.value, recognized_as.masked)
     plain, masked = dict(recognized_as.value), dict(recognized_as.masked)
     for each in identity.properties:
         if each.name in plain and not each.overwrite:
@@ -296,5 +296,5 @@ def _extended(identity: Identity, recognized_as: Found, evaluation: Evaluation) 
                 return NotKnown(f"{what} (for the property {each.name})")
             case Broken(reason):
                 return Refused(f"The property {each.name} of the identity cannot be resolved. {reason}")
-    document.learn("identity", None, plain, masked)
+    document.add_finding("identity", None, plain, masked)
     return Found(plain, masked, recognized_as.reason)

@@ -12,7 +12,7 @@ from eastgate.dialects.kuadrant.rego.values import Object, Set, Value, compare, 
 
 Items = tuple[Value, ...]
 
-_MOST_COMPARED: Final = 100_000
+_MAX_COMPARED_PARTS: Final = 100_000
 
 
 def walked(path: Items, value: Value) -> Iterator[Value]:
@@ -176,7 +176,7 @@ def object_subset(whole: Value, part: Value) -> Value:
         case Set(), Set():
             return all(item in whole for item in part)
         case tuple(), tuple():
-            if len(whole) * len(part) > _MOST_COMPARED:
+            if len(whole) * len(part) > _MAX_COMPARED_PARTS:
                 raise Bounded("it compares collections that are too large")
             return any(
                 all(compare(a, b) == 0 for a, b in zip(whole[at:], part, strict=False))

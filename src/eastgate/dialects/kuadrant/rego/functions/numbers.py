@@ -11,7 +11,7 @@ from typing import Final
 from eastgate.dialects.kuadrant.rego.functions.registry import MAX_ITEMS, Bounded, Failed, function, integer
 from eastgate.dialects.kuadrant.rego.values import Object, Set, Value, compare, in_order, magnitude, number
 
-_EXACT: Final = 2**63
+_MAX_EXACT_INTEGER: Final = 2**63
 _BITS: Final = 64  # bits of OPA's numbers that are no integers
 _DIGITS: Final = 22
 
@@ -56,7 +56,7 @@ def rem(left: Number, right: Number) -> Value:
 
 
 def _exact(value: int) -> int:
-    if abs(value) >= _EXACT:
+    if abs(value) >= _MAX_EXACT_INTEGER:
         raise Bounded("it counts with numbers that are too large")
     return value
 
@@ -64,7 +64,7 @@ def _exact(value: int) -> int:
 def _rounded(left: Number, operator: str, right: Number) -> Value:
     """Round as OPA does: to 64 bits, and to the fewest digits for the result."""
     first, second = (_in_bits(Fraction(side)) for side in (left, right))
-    if max(abs(first), abs(second)) >= _EXACT:
+    if max(abs(first), abs(second)) >= _MAX_EXACT_INTEGER:
         raise Bounded("it counts with numbers that are too large")
     exact = {"+": first + second, "-": first - second, "*": first * second}.get(operator)
     return _shortest(_in_bits(first / second if exact is None else exact))
@@ -111,7 +111,7 @@ def abs_(value: Number) -> Value:
 
 def _plain(value: Number) -> Number:
     """Return the number. Raises Bounded if OPA rounds it in an unusual way, as between -1 and 0."""
-    if magnitude(value) >= _EXACT or -1 < value < 0:
+    if magnitude(value) >= _MAX_EXACT_INTEGER or -1 < value < 0:
         raise Bounded("it rounds a number that OPA rounds in its own way")
     return value
 
@@ -129,7 +129,7 @@ def floor(value: Number) -> Value:
 @function("round", "number", result="number")
 def round_(value: Number) -> Value:
     """Return the nearest integer; halves away from 0."""
-    if magnitude(value) >= _EXACT:
+    if magnitude(value) >= _MAX_EXACT_INTEGER:
         raise Bounded("it counts with numbers that are too large")
     nearest = math.floor(abs(Fraction(value)) + Fraction(1, 2))
     return nearest if value >= 0 else -nearest
@@ -147,7 +147,7 @@ def numbers_range(first: Number, last: Number) -> Value:
 def _integers(*values: Number) -> tuple[int, ...]:
     if not all(isinstance(value, int) for value in values):
         raise Failed
-    if any(magnitude(value) >= _EXACT for value in values):
+    if any(magnitude(value) >= _MAX_EXACT_INTEGER for value in values):
         raise Bounded("it counts with numbers that are too large")
     return tuple(map(int, values))
 

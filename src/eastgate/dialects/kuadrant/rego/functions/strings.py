@@ -21,7 +21,7 @@ _JSON_NUMBER: Final = regex(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+
 _GO_NUMBER: Final = regex(  # the grammar of strconv.ParseFloat, except infinities and NaN, which OPA refuses
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F_.]*[pP][+-]?[0-9]+)", re.ASCII
 )
-_MOST_DIGITS: Final = 40
+_MAX_DIGITS: Final = 40
 _ANY_BYTE: Final = regex(r"(?<!\\)(?:\\\\)*\\C")
 _BASES: Final = {2: "b", 8: "o", 10: "d", 16: "x"}
 
@@ -169,7 +169,7 @@ def to_number(value: bool | Number | str | None) -> Value:
         return int(bool(value)) if value is None or isinstance(value, bool) else value
     if _JSON_NUMBER.fullmatch(value):
         digits = Decimal(value)
-        if len(value) > _MOST_DIGITS or abs(digits.adjusted()) > _MOST_DIGITS:
+        if len(value) > _MAX_DIGITS or abs(digits.adjusted()) > _MAX_DIGITS:
             raise Bounded("it counts with numbers that are too large")
         return number(digits)
     if _GO_NUMBER.fullmatch(value) is None:
