@@ -27,7 +27,7 @@ from eastgate.convert.gateway_conditions import (
     PATH_START,
     is_plain_path,
     predicate_text,
-    sees_alike,
+    reads_shared_only,
 )
 from eastgate.dialects import Policy
 from eastgate.dialects.cel import GATEWAY_ROOTS, CelProblem, compile_document_cel
@@ -197,7 +197,7 @@ def _lower_condition(condition: Condition) -> Predicate | None:
     match _without_evaluator(condition):
         case CelPredicate(text, at_gateway=True):
             compiled = compile_document_cel(text, GATEWAY_ROOTS)
-        case CelPredicate(text) if sees_alike(text):
+        case CelPredicate(text) if reads_shared_only(text):
             compiled = compile_document_cel(text)
         case _:
             return None

@@ -2,7 +2,7 @@
 
 from eastgate.basics.diagnostics import Code, Severity
 
-NO_WAY = Code(
+NO_CONVERSION = Code(
     "EG7001",
     "no way to this kind",
     "There is no conversion from this kind of policy to the requested kind. The policy is not converted and must stay "

@@ -43,7 +43,7 @@ def to_policies(items: Sequence[Item], job: Job) -> None:
             job.lose(unconverted.code, message, unconverted.span or config.name_span, help=unconverted.way_out)
         message = f"no manifest shows whether a proxy asks Authorino: {config.ref} stays in force"
         way_out = "remove it when no proxy asks Authorino about its hosts any more"
-        job.keep(item.document, kuadrant_codes.ASKED_BY_NOBODY, message, config.name_span, help=way_out)
+        job.keep(item.document, kuadrant_codes.NOT_ASKED_YET, message, config.name_span, help=way_out)
 
 
 def _ways_of_routes(job: Job) -> dict[RouteNamed, list[Routed]]:
@@ -118,7 +118,7 @@ def _convert(item: Item, config: Policy, covered: dict[RouteNamed, list[Routed]]
     error = next((error for manifest in manifests if (error := first_error(manifest, job.settings))), None)
     if error is not None:
         raise NotConvertible(
-            kuadrant_codes.NO_WORDS, f"an AuthPolicy cannot express this: {error.code.title}", config.name_span
+            kuadrant_codes.NOT_EXPRESSIBLE, f"an AuthPolicy cannot express this: {error.code.title}", config.name_span
         )
     report_secrets(config.scheme, config.ref.namespace, config.name_span, job)
     for manifest in manifests:

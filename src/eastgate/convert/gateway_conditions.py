@@ -67,12 +67,12 @@ HOST_START, HOST_END = "(?i)^(", ")[.]?(:[0-9]+)?$"
 PATH_START, ANY_PATH, PATH_END = "^(", "[^?#]*", ")([?#].*)?$"
 
 _PLAIN_PATH = regex(r"(\*(?![0-9A-Fa-f]))?[-A-Za-z0-9._~/]*\*?")  # a wildcard may split an escape such as %40
-_SAME = {
+_SHARED_SELECTORS = {
     **{f"context.request.http.{name}": f"request.{name}" for name in ("method", "path", "host")},
     **{f"request.{name}": f"request.{name}" for name in ("method", "path", "host")},
 }
-"""The selectors of what the filter of a gateway and an auth scheme see alike, and which every request has."""
-_SEEN = frozenset(_SAME.values())
+"""The selectors of attributes that every request has, and that a gateway's filter and an auth scheme share."""
+_SHARED_ATTRIBUTES = frozenset(_SHARED_SELECTORS.values())
 
 
 def is_plain_path(path: str) -> bool:
@@ -165,8 +165,8 @@ def predicate_text(condition: Condition) -> str | None:
                 return texts[0]
             return (" && " if isinstance(condition, All) else " || ").join(f"({text})" for text in texts)
         case CelPredicate(text):
-            return text if sees_alike(text) else None
-        case Pattern(selector, operator, value) if (attribute := _SAME.get(selector)) is not None:
+            return text if reads_shared_only(text) else None
+        case Pattern(selector, operator, value) if (attribute := _SHARED_SELECTORS.get(selector)) is not None:
             return _comparison(attribute, operator, _text(value))
         case _:
             return None
@@ -184,7 +184,9 @@ def _comparison(attribute: str, operator: PatternOperator, value: str) -> str | 
             return None
 
 
-def sees_alike(predicate: str) -> bool:
+def reads_shared_only(predicate: str) -> bool:
     """Return whether a predicate reads only attributes that the filter of a gateway and an auth scheme share."""
     compiled = compile_document_cel(predicate)
-    return not isinstance(compiled, CelProblem) and all(".".join(path) in _SEEN for path in compiled.mentions)
+    return not isinstance(compiled, CelProblem) and all(
+        ".".join(path) in _SHARED_ATTRIBUTES for path in compiled.mentions
+    )

@@ -37,7 +37,7 @@ IDENTITY_FIELDS: Final[Mapping[str, str]] = {
     "source.namespace": "namespaces",
     "source.trustDomain": "trustDomains",
 }
-"""The fields and the keys of conditions that look at the identity of a caller, by the field that means the same."""
+"""The fields and condition keys that read the identity of a caller, with the field of the same meaning."""
 
 Part = tuple[str, Values]
 """A field of a source or an operation, or the key of a condition, with its values."""

@@ -101,7 +101,7 @@ def _plane(workload: Workload, job: Job) -> ServingPlane:
 
 
 OPERATION_FIELDS: Final = ("ports", "destination.port", "methods", "paths")
-"""The fields and the keys of conditions that are read here."""
+"""The fields and condition keys that `read_operation` accepts."""
 
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 _TOKEN = regex(r"[!#$%&'+.^_`|~0-9A-Za-z-]+")

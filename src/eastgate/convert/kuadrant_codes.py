@@ -120,7 +120,7 @@ GATEWAY_CONDITION = Code(
     "or of a scheme. Only conditions on method, path and host mean the same to both. The policy is not converted.",
     Severity.WARNING,
 )
-NO_WORDS = Code(
+NOT_EXPRESSIBLE = Code(
     "EG7217",
     "a scheme that the target cannot express",
     "The requested kind cannot express a part of the scheme. The policy is not converted.",
@@ -140,7 +140,7 @@ STREAMS = Code(
     "policy is not converted.",
     Severity.WARNING,
 )
-WHO_CALLS = Code(
+MESH_IDENTITIES = Code(
     "EG7220",
     "callers by their identity in the mesh",
     "GEP-3779 and AccessPolicy name callers by the identities that the mesh gives to workloads, and attach to "
@@ -155,7 +155,7 @@ ONE_HOST = Code(
     "route. If routes of one host have different effective policies, no AuthConfig is written for the host.",
     Severity.WARNING,
 )
-ASKED_BY_NOBODY = Code(
+NOT_ASKED_YET = Code(
     "EG7222",
     "a proxy must ask Authorino",
     "An AuthConfig decides only requests that a proxy asks Authorino about, and no manifest shows such a proxy. A "

@@ -48,7 +48,7 @@ def rules_of_policy(config: Manifest, scheme: Scheme, selected: list[str]) -> Ma
     named = [object_of(each) for listed in sets.values() if isinstance(listed, list) for each in listed]
     if any("predicate" in each for each in named):
         raise NotConvertible(
-            kuadrant_codes.NO_WORDS, "a policy of today has no predicates in named patterns", scheme.span
+            kuadrant_codes.NOT_EXPRESSIBLE, "a policy of today has no predicates in named patterns", scheme.span
         )
     response = object_of(spec.get("response"))
     success = object_of(response.get("success"))
@@ -56,7 +56,7 @@ def rules_of_policy(config: Manifest, scheme: Scheme, selected: list[str]) -> Ma
         success["filters"] = success.pop("dynamicMetadata")
         spec["response"] = {**response, "success": success}
     if not any(spec.values()):
-        raise NotConvertible(kuadrant_codes.NO_WORDS, "a policy of today has at least one rule", scheme.span)
+        raise NotConvertible(kuadrant_codes.NOT_EXPRESSIBLE, "a policy of today has at least one rule", scheme.span)
     conditions: list[Plain] = [{"predicate": predicate} for predicate in (*selected, *predicates)]
     patterns: Manifest = {name: {"allOf": listed} for name, listed in sets.items()}
     return {

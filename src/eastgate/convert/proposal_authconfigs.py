@@ -39,7 +39,7 @@ def to_host_configs(items: Sequence[Item], job: Job) -> None:
             job.lose(unconverted.code, message, unconverted.span or policy.name_span, help=unconverted.way_out)
         message = f"no manifest shows that a proxy asks Authorino: {policy.ref} stays in force"
         way_out = "let the proxy ask Authorino about these hosts, then remove the policy"
-        job.keep(item.document, kuadrant_codes.ASKED_BY_NOBODY, message, policy.name_span, help=way_out)
+        job.keep(item.document, kuadrant_codes.NOT_ASKED_YET, message, policy.name_span, help=way_out)
 
 
 def _convert(item: Item, policy: Policy, ways: list[Routed], taken: list[str], job: Job) -> None:
@@ -57,7 +57,9 @@ def _convert(item: Item, policy: Policy, ways: list[Routed], taken: list[str], j
         error = first_error(manifest, job.settings)
         if error is not None:
             raise NotConvertible(
-                kuadrant_codes.NO_WORDS, f"an AuthConfig cannot express this: {error.code.title}", policy.name_span
+                kuadrant_codes.NOT_EXPRESSIBLE,
+                f"an AuthConfig cannot express this: {error.code.title}",
+                policy.name_span,
             )
     for manifest in manifests:
         job.write(item.document, manifest)

@@ -83,7 +83,7 @@ def _keep_identities(items: Sequence[Item], job: Job) -> None:
     for item in items:
         message = f"an AuthPolicy cannot express identities in the mesh: {item.policy.ref} is not converted"
         way_out = "if callers send tokens or keys, write an AuthPolicy with these"
-        job.keep(item.document, kuadrant_codes.WHO_CALLS, message, item.document.locate("kind"), help=way_out)
+        job.keep(item.document, kuadrant_codes.MESH_IDENTITIES, message, item.document.locate("kind"), help=way_out)
 
 
 def _kinds_of(dialect: Dialect[Any]) -> tuple[tuple[str, str, str], ...]:

@@ -122,7 +122,7 @@ def _run(items: Sequence[Item], to: str, job: Job) -> int:
     for item in others:
         if not isinstance(item.policy, models):
             message = f"{item.policy.ref} cannot be converted to {to}"
-            job.keep(item.document, codes.NO_WAY, message, item.document.locate("kind"))
+            job.keep(item.document, codes.NO_CONVERSION, message, item.document.locate("kind"))
     return passed_on
 
 

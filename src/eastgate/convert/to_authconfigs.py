@@ -14,7 +14,7 @@ from eastgate.cluster.routing.rules import every_rule
 from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfigs import API_VERSION, object_of
 from eastgate.convert.from_proposal import governs
-from eastgate.convert.gateway_conditions import are_mixed_up, hosts_on, sees_alike
+from eastgate.convert.gateway_conditions import are_mixed_up, hosts_on, reads_shared_only
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
 from eastgate.convert.not_convertible import first_error
 from eastgate.dialects.kuadrant import authconfigs, proposal
@@ -57,7 +57,7 @@ def to_auth_configs(items: Sequence[Item], job: Job) -> None:
     for policy in policies:
         message = f"no manifest shows that a proxy asks Authorino: {policy.ref} stays in force"
         way_out = "let the proxy ask Authorino about these hosts, then remove the policy"
-        job.keep(documents[id(policy)], kuadrant_codes.ASKED_BY_NOBODY, message, policy.name_span, help=way_out)
+        job.keep(documents[id(policy)], kuadrant_codes.NOT_ASKED_YET, message, policy.name_span, help=way_out)
 
 
 def _by_host(policies: Sequence[Policy], job: Job) -> dict[str, list[Effective]]:
@@ -98,7 +98,7 @@ def _write(effective: Effective, hosts: list[str], job: Job) -> None:
             patterns[key.name] = object_of(plain)["allOf"]
         elif key.section == SchemeSection.CONDITIONS:
             predicates = [str(object_of(each).get("predicate")) for each in plain] if isinstance(plain, list) else []
-            if not all(map(sees_alike, predicates)):
+            if not all(map(reads_shared_only, predicates)):
                 message = "Authorino lacks attributes that the gateway has: nothing is written for these hosts"
                 job.lose(kuadrant_codes.GATEWAY_CONDITION, message, policy.rules[key].span)
                 return
@@ -115,7 +115,7 @@ def _write(effective: Effective, hosts: list[str], job: Job) -> None:
     error = first_error(manifest, job.settings)
     if error is not None:
         message = f"an AuthConfig cannot express this: {error.code.title}: nothing is written for these hosts"
-        job.lose(kuadrant_codes.NO_WORDS, message, first.name_span)
+        job.lose(kuadrant_codes.NOT_EXPRESSIBLE, message, first.name_span)
     else:
         job.write(document, manifest)
 

@@ -14,7 +14,7 @@ from eastgate.cluster.targets import RulesOfGateway
 from eastgate.convert import kuadrant_codes
 from eastgate.convert.authconfig_versions import spec_of
 from eastgate.convert.authconfigs import object_of
-from eastgate.convert.gateway_conditions import sees_alike
+from eastgate.convert.gateway_conditions import reads_shared_only
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
 from eastgate.convert.not_convertible import NotConvertible, first_error, keep_unconverted
 from eastgate.dialects.kuadrant import proposal
@@ -48,7 +48,7 @@ def _check_ways(policy: Policy, job: Job) -> None:
     section = target.listener if isinstance(target, RulesOfGateway) else target.rule
     if section is not None or (not isinstance(target, RulesOfGateway) and target.kind != "HTTPRoute"):
         message = "a policy of 2022 targets a whole Gateway or HTTPRoute"
-        raise NotConvertible(kuadrant_codes.NO_WORDS, message, policy.target_span)
+        raise NotConvertible(kuadrant_codes.NOT_EXPRESSIBLE, message, policy.target_span)
     ways = [rule for rule in every_rule(job.world) if is_rule_of(rule.point, target)]
     if not ways:
         raise NotConvertible(kuadrant_codes.NO_GATEWAY, "no manifest declares the target", policy.target_span)
@@ -76,7 +76,7 @@ def _manifest(item: Item, policy: Policy, job: Job) -> Manifest:
     scheme = object_of(proper.get("rules"))
     when = proper.get("when")
     conditions: list[Plain] = list(when) if isinstance(when, list) else []
-    if not all(sees_alike(str(object_of(condition).get("predicate"))) for condition in conditions):
+    if not all(reads_shared_only(str(object_of(condition).get("predicate"))) for condition in conditions):
         message = "the scheme of a policy lacks attributes that its gateway has"
         raise NotConvertible(kuadrant_codes.GATEWAY_CONDITION, message, policy.name_span)
     if conditions:
@@ -107,5 +107,7 @@ def _check_words(manifest: Manifest, policy: Policy, job: Job) -> None:
     error = first_error(manifest, job.settings)
     if error is not None:
         raise NotConvertible(
-            kuadrant_codes.NO_WORDS, f"a policy of 2022 cannot express this: {error.code.title}", policy.name_span
+            kuadrant_codes.NOT_EXPRESSIBLE,
+            f"a policy of 2022 cannot express this: {error.code.title}",
+            policy.name_span,
         )

@@ -63,7 +63,7 @@ def in_namespaces(source: SourcePolicy, situation: Situation) -> Iterator[Json]:
 
 
 _FOLLOWED = frozenset({codes.SERVICE_SELECTOR.id})
-"""Losses that are none where conversions are repeated: the selector of a Service is followed."""
+"""Losses that do not count, because the conversion is repeated when the selector of a Service changes."""
 
 _LINKERD_ORDER = ("Server", "MeshTLSAuthentication", "HTTPRoute", "AuthorizationPolicy")
 _PROXY_PROTOCOL = {"proxyProtocol": "unknown"}  # the default that an API server adds

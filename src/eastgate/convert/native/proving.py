@@ -50,7 +50,7 @@ class Prover:
         self._after = (situation.settings, situation.objects) if self._is_linkerd else (before, self._bare)
         documents = [source.document for source in situation.sources]
         self.policies = self._authority([*documents, *situation.foreign], before, self._bare)
-        """What the policies say."""
+        """The authority with the GEP-3779 policies."""
 
     def compare(self, natives: Iterable[Json]) -> AuthorityComparison:
         """Return the requests with another verdict in the mesh with these objects."""

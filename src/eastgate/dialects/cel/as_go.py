@@ -23,7 +23,7 @@ from typing import Any, Final
 
 REQUEST_BODY_JSON: Final = "requestBodyJSON"
 BODY: Final = ("request", "body")
-"""Where the body is in a document."""
+"""The path of the body in a document."""
 _MAX_DEPTH: Final = 64  # nested objects and arrays
 
 

@@ -41,11 +41,11 @@ Path: TypeAlias = tuple[str, ...]
 
 ROOTS: Final = ("request", "source", "destination", "metadata", "auth")
 GATEWAY_ROOTS: Final = ("request", "source", "destination", "connection")
-"""The variables of expressions that a filter of a gateway evaluates. They also have `requestBodyJSON`."""
+"""The variables of expressions that the filter of a gateway evaluates. It also has `requestBodyJSON`."""
 MAX_TEXT: Final = 4 << 20
-"""Characters that an expression may put together: `replace` in `replace` grows faster than anything can count."""
+"""Characters of a text that an expression builds: nested `replace` calls grow faster than step counting notices."""
 MAX_VALUE: Final = 1 << 16
-"""Characters of one text of a document that an expression looks at."""
+"""Characters of one text of a document that an expression reads."""
 MAX_DEPTH: Final = 64
 _FIRST_UNSAFE_INTEGER: Final = 2**53  # integers from here on become texts in JSON, since not all readers know them
 _FIRST_EXPONENT_NUMBER: Final = 1e21  # numbers from here on are written with an exponent
@@ -63,9 +63,9 @@ class DocumentExpression:
     text: str
     mentions: frozenset[Path]
     type: str
-    """The name of its type, DYN where only the document decides it."""
+    """The name of its type. DYN: the document decides the type."""
     compares_texts: bool
-    """Whether it has an answer, true or false, wherever all that it mentions are texts."""
+    """Whether the answer is true or false if all mentioned values are texts."""
     tree: Node = field(repr=False, compare=False)
     _compiled: Any = field(repr=False, compare=False)
 

@@ -22,11 +22,11 @@ class StageName(enum.StrEnum):
 
 
 LOCALHOST = ImpliedRule(RuleKind.ITSELF, "localhost, which Linkerd's proxy always lets in,")
-"""A rule for what a workload sends to itself, which its proxy always allows."""
+"""The rule for requests of a workload to itself, which its proxy always allows."""
 
 
 PROBE_ROUTE = ImpliedRule(RuleKind.PROBE, "the route that Linkerd makes for probes")
-"""A rule of the route that Linkerd adds for the kubelet's probes."""
+"""The rule of the route that Linkerd adds for the kubelet's probes."""
 
 
 @dataclass(frozen=True, slots=True)

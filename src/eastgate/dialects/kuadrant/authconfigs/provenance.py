@@ -21,7 +21,7 @@ class StageName(enum.StrEnum):
 
 
 WHOLE_SCHEME = ImpliedRule(RuleKind.SCHEME, "scheme")
-"""The auth scheme that an AuthConfig is."""
+"""The whole auth scheme of an AuthConfig."""
 
 
 @dataclass(frozen=True, slots=True)

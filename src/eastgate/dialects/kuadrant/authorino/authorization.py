@@ -215,7 +215,7 @@ def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
         return NotKnown(unknown)
     input_ = prune(evaluation.document.plain_for(mentions), mentions)
     try:
-        values = evaluate(program, input_, int(evaluation.request.time * 1e9), evaluation.patience)
+        values = evaluate(program, input_, int(evaluation.request.time * 1e9), evaluation.rego_budget)
     except NoAnswer as problem:
         return Broken(f"The Rego module has no answer: {problem}.")
     if values.get("allow") is not True:

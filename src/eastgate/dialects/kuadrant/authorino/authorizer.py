@@ -107,7 +107,7 @@ class SchemeAuthorizer:
             judged = next((judgement for judgement in completed if not judgement.allowed), completed[0])
         if judged.follow_up is not None:
             judged.follow_up()
-        taken_off = _taken_off(self.scheme, judged, facts)
+        taken_off = _credential_removals(self.scheme, judged, facts)
         return Ruling(
             judged.allowed,
             judged.status,
@@ -115,7 +115,7 @@ class SchemeAuthorizer:
             judged.steps if raw.explain else (),
             judged.document,
             tuple(_responses(judged, facts)) if judged.allowed else judged.headers,
-            (*_withheld(self.scheme, judged), *taken_off.removed),
+            (*_withheld_headers(self.scheme, judged), *taken_off.removed),
             taken_off.parameters,
             taken_off.cookies,
             judged.body,
@@ -144,7 +144,7 @@ def _path_readers(scheme: Scheme) -> Iterator[tuple[StepKind, str, Span | None]]
     yield from ((StepKind.RESPONSE, name, scheme.span) for name, denial in denials.items() if denial.looks_at_path)
 
 
-def _withheld(scheme: Scheme, judged: Judgement) -> tuple[str, ...]:
+def _withheld_headers(scheme: Scheme, judged: Judgement) -> tuple[str, ...]:
     """Return the headers of the scheme that it did not create.
 
     Values from the client must not reach the application.
@@ -163,7 +163,7 @@ def _responses(judged: Judgement, facts: RequestFacts) -> Iterator[tuple[str, st
         yield from ((name, facts.headers[name]) for name in sorted(judged.passed_on))
 
 
-def _taken_off(scheme: Scheme, judged: Judgement, facts: RequestFacts) -> TakenOff:
+def _credential_removals(scheme: Scheme, judged: Judgement, facts: RequestFacts) -> TakenOff:
     """Return the changes that remove the credential of the identity, because the application could reuse it.
 
     A certificate is no secret. A `plain` identity may select a value that is no secret.

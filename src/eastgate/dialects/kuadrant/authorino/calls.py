@@ -47,7 +47,7 @@ def url_problem(url: str) -> str | None:
 
 
 MAX_WAIT_SECONDS: Final = 10.0
-"""Seconds that a scheme can have a request wait for a server."""
+"""The longest time that a request waits for a server of a scheme."""
 
 
 class HttpFetcher:

@@ -56,7 +56,7 @@ class ConditionResult:
     outcomes: Outcomes
     seen: tuple[Seen, ...]
     unknown: str = ""
-    """The first unknown that it depends on."""
+    """The first unknown value that the outcome depends on."""
 
     @property
     def reason(self) -> str:
@@ -201,10 +201,10 @@ class Gate(enum.Enum):
     OPEN = enum.auto()
     CLOSED = enum.auto()
     MAYBE = enum.auto()
-    """Open or closed: unknown."""
+    """It is unknown whether the gate is open or closed."""
     ERROR = enum.auto()
     UNSURE = enum.auto()
-    """Open, closed or an error: unknown."""
+    """It is unknown whether the gate is open, closed, or errs."""
 
 
 class Guarded(Protocol):
@@ -255,7 +255,7 @@ def gate_of(when: Condition | None, evaluation: Evaluation) -> tuple[Gate, Condi
 
 
 SingleCondition: TypeAlias = Pattern | CelPredicate | MissingPatterns
-"""A condition that has no others in it."""
+"""A condition without inner conditions."""
 
 
 def erring_guards(scheme: Scheme) -> Iterator[tuple[SingleCondition, str]]:

@@ -28,6 +28,6 @@ class Evaluation:
     services: Services
     document: AuthorizationJson
     secrets: Secrets
-    patience: StepBudget = field(default_factory=StepBudget)
-    """The steps that all Rego of the scheme may take together."""
+    rego_budget: StepBudget = field(default_factory=StepBudget)
+    """The step budget for all Rego modules of the scheme together."""
     recognized: Recognized = field(default_factory=Recognized)

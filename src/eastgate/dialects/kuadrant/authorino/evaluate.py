@@ -137,9 +137,9 @@ class _Run:
 
     def judgement(self) -> Judgement:
         try:
-            if self._concerned():
+            if self._applies():
                 self._identity()
-                self._more()
+                self._fetch_metadata()
                 self._authorization()
                 self._responses()
         except _Denied as denied:
@@ -169,7 +169,7 @@ class _Run:
 
     # When
 
-    def _concerned(self) -> bool:
+    def _applies(self) -> bool:
         gate, result = gate_of(self._scheme.when, self._evaluation)
         self._is_concerned = gate in (Gate.OPEN, Gate.MAYBE)
         if result is None:
@@ -242,7 +242,7 @@ class _Run:
 
     # Metadata: each
 
-    def _more(self) -> None:
+    def _fetch_metadata(self) -> None:
         for metadata in _by_priority(self._scheme.metadata):
             gate, seen = self._guarded(StepKind.METADATA, metadata, 403)
             if gate is Gate.CLOSED:

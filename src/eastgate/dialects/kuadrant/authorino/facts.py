@@ -31,28 +31,28 @@ class RequestFacts:
     host: str | Unknown = field(default=UNKNOWN, repr=False)
     method: str | Unknown = field(default=UNKNOWN, repr=False)
     path: str | Unknown = field(default=UNKNOWN, repr=False)
-    """As it was sent, with its query."""
+    """The path as sent, with its query."""
     scheme: str | Unknown = field(default=UNKNOWN, repr=False)
     protocol: str | Unknown = field(default=UNKNOWN, repr=False)
     headers: Mapping[str, str] | Unknown = field(default=UNKNOWN, repr=False)
-    """All headers by their names in lower case; several of one name are one value with commas, as Envoy joins them."""
+    """All headers by their names in lower case. Values of one name are joined by commas, as in Envoy."""
     principal: str | Unknown | None = field(default=UNKNOWN, repr=False)
-    """The identity of the peer, such as a SPIFFE ID; None: it has none."""
+    """The identity of the peer, such as a SPIFFE ID, or None."""
     address: str | Unknown | None = field(default=UNKNOWN, repr=False)
     port: int | Unknown | None = field(default=UNKNOWN, repr=False)
     certificate: str | Unknown | None = field(default=UNKNOWN, repr=False)
-    """The client's certificate as PEM, perhaps URL-encoded as Envoy does, its chain behind it; None: it has none."""
+    """The client's certificate as PEM, followed by its chain, possibly URL-encoded as in Envoy; or None."""
     destination: Mapping[str, object] | Unknown = field(default=UNKNOWN, repr=False)
     metadata: Mapping[str, object] | Unknown = field(default_factory=dict, repr=False)
-    """Dynamic metadata that the proxy's earlier filters have left."""
+    """Dynamic metadata from earlier filters of the proxy."""
     extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Context extensions of the proxy's route."""
     size: int | Unknown | None = field(default=UNKNOWN, repr=False)
     body: str | Unknown | None = field(default=None, repr=False)
     claims: Mapping[str, object] | None = field(default=None, repr=False)
-    """The claims of a token that is verified already, for questions without a cluster."""
+    """The claims of an already verified token, for questions without a cluster."""
     presented: Mapping[Credentials, str] = field(default_factory=dict, repr=False)
-    """Credentials that are known to be at these locations, of headers or of a path that are unknown otherwise."""
+    """Known credentials at these locations, in headers or a path that are otherwise unknown."""
 
 
 def sample_request(method: str, path: str, host: str) -> RequestFacts:
@@ -176,28 +176,28 @@ class Services:
     """The services of an evaluation, and its strictness. A missing service cannot be asked, which denies."""
 
     secrets: Callable[[str | None, Selector], Iterable[Secret]] = _no_secrets
-    """The Secrets of a namespace, or of all, that a selector selects."""
+    """Returns the Secrets of one namespace, or of all, that a selector selects."""
     secret: Callable[[str, str], Secret | None] = _no_secret
-    """The Secret of a namespace and a name."""
+    """Returns the Secret with a namespace and a name."""
     api_key_owner: Callable[[str | None, Selector, bytes], Secret | None] | None = None
-    """Finds the Secret with an API key among those of `secrets`; without it, each of them is looked at."""
+    """Finds the Secret with an API key. Without it, each Secret of `secrets` is compared."""
     keys: KeySource | None = None
     """The keys of issuers, by the issuer's URL."""
     key_sets: KeySource | None = None
-    """The keys that are published at a URL of their own (`jwksUrl`), by that URL."""
+    """The keys of key sets (`jwksUrl`), by their URL."""
     tokens: VerifiedTokens | None = None
-    """The tokens that were verified, so that each is once."""
+    """A cache of verified tokens, so that each token is verified once."""
     reviewer: Reviewer | None = None
     fetcher: Fetcher | None = None
     permissions: PermissionChecker | None = None
     background: Background | None = None
-    """Makes callbacks; without it, none are made."""
+    """Sends callbacks. Without it, none are sent."""
     cache: AnswerCache | None = None
     leeway: float = 30
-    """Seconds by which the clocks of token issuers may be ahead. A token ends at the second that it says."""
+    """Seconds by which the clocks of token issuers may be ahead. It does not extend the life of a token."""
     at_once: Services | None = field(default=None, repr=False)
-    """The same services, of which none makes anybody wait."""
+    """The same services, limited to answers that are available without waiting."""
     authorino_compat: bool = False
-    """A `when` that errs skips what it guards, as in Authorino. Otherwise it denies."""
+    """Whether a `when` that errs skips the guarded part, as in Authorino. Otherwise it denies."""
     any_spelling: bool = False
-    """Whether expressions see a path in any spelling, as in Authorino. Otherwise the path must be canonical."""
+    """Whether expressions see a path with any spelling, as in Authorino. Otherwise the path must be canonical."""

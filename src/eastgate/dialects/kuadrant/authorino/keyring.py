@@ -43,7 +43,7 @@ def discovered(url: str, evaluation: Evaluation, timeout: float | None = None) -
 
 
 API_KEY: Final = "api_key"
-"""The entry of a Secret that holds an API key."""
+"""The entry of a Secret with an API key."""
 
 
 @dataclass(frozen=True, slots=True)

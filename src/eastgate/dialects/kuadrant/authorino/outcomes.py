@@ -18,7 +18,7 @@ from eastgate.ir import RulingStep, StepVerdict
 
 
 DECISIVE = frozenset((StepVerdict.REFUSED, StepVerdict.UNKNOWN, StepVerdict.ERROR))
-"""The verdicts of steps that keep a request from being allowed, or may."""
+"""The verdicts of steps that deny a request, or may deny it."""
 
 
 class StepKind(enum.StrEnum):
@@ -37,25 +37,25 @@ class Judgement:
 
     allowed: bool
     status: int
-    """The HTTP status for the client: 200 where it is allowed."""
+    """The HTTP status for the client: 200 if the request is allowed."""
     message: str = ""
-    """Why not, as the client may read it (it is in `X-Ext-Auth-Reason`)."""
+    """The reason of a denial for the client, in `X-Ext-Auth-Reason`."""
     headers: tuple[tuple[str, str], ...] = ()
     """The headers of a denial."""
     body: str = ""
     """The body of a denial."""
     steps: tuple[RulingStep, ...] = ()
     document: Mapping[str, object] = field(default_factory=dict, hash=False)
-    """The authorization JSON as it was at the end, masked, without what is unknown."""
+    """The final authorization JSON, masked, without unknown values."""
     response_headers: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Headers for the service behind, where it is allowed."""
+    """Headers for the application, if the request is allowed."""
     passed_on: frozenset[str] = frozenset()
-    """Headers of the client that a response passes on with the same value."""
+    """Headers of the client that a response passes on unchanged."""
     dynamic_metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
     recognized_by: str | None = None
     """The identity that recognized the caller."""
     follow_up: Callable[[], None] | None = field(default=None, repr=False, compare=False)
-    """Starts the callbacks of the scheme, where there are some and they can be made. It does not wait for them."""
+    """Starts the callbacks of the scheme without waiting for them; None if there are none to send."""
 
     @property
     def is_undecided(self) -> bool:

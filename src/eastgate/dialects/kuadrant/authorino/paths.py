@@ -17,7 +17,7 @@ from eastgate.basics.regexes import regex
 Path: TypeAlias = tuple[str, ...]
 
 NAMES: Final = "*"
-"""In a path: every name that does not begin with a colon, as those of the first line of HTTP/1 do among headers."""
+"""In a path: every name without a leading colon. Pseudo-headers such as `:path` have one."""
 
 PATH_OF_REQUEST: Final[Mapping[Path, str]] = dict.fromkeys(
     (
@@ -30,7 +30,7 @@ PATH_OF_REQUEST: Final[Mapping[Path, str]] = dict.fromkeys(
     ),
     "the path",
 )
-"""Where the path of the request is, whole or in parts. Its query is none of it."""
+"""The paths in the document that contain the request path or parts of it, without its query."""
 
 _NAME = regex(r"([\w:/-]+)(?:[.|]|$)", re.ASCII)
 _INPUT = regex(r"(?<![\w.])input((?:\.[A-Za-z_]\w*|\[\"[^\"\\]*\"\])*)", re.ASCII)

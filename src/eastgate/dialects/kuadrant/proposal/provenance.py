@@ -32,4 +32,4 @@ class SchemeNumber:
 
 
 WITHOUT_SCHEME = ImpliedRule(RuleKind.UNCOVERED, "without an auth scheme for this host")
-"""The rule for requests that a policy selects and has no scheme for."""
+"""The rule for requests that a policy selects and that have no scheme."""

@@ -66,7 +66,7 @@ class StepBudget:
 
     left: int = MAX_STEPS
     errors: int = 0
-    """How many calls have erred and given nothing."""
+    """The number of calls that erred."""
 
     def spend(self, steps: int = 1) -> None:
         """Spend steps. Raises NoAnswer if there are not enough."""

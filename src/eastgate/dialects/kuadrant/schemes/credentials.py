@@ -21,7 +21,7 @@ LOCATIONS = {
     "queryString": Where.QUERY,
     "cookie": Where.COOKIE,
 }
-"""The fields of credentials as in v1beta2, by the location that each is for."""
+"""The locations of the credential fields in v1beta2."""
 _NAMES = {Where.CUSTOM_HEADER: "a header", Where.QUERY: "a query parameter", Where.COOKIE: "a cookie"}
 _COOKIE = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 

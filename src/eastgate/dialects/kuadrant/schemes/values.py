@@ -108,7 +108,7 @@ def _rego_problem(module: str, version: int) -> str | None:
 
 MAX_TTL_SECONDS = 31_536_000  # seconds: a year
 TIMEOUT: Field[Settings] = Field(Whole(0, 2**31 - 1, what="a number of milliseconds"))
-"""The time to wait for an answer. 0 has no limit."""
+"""The time to wait for an answer. 0 means no limit."""
 KEPT_SECONDS = Whole(1, MAX_TTL_SECONDS, codes.TTL, "a number of seconds")
 
 

@@ -11,9 +11,9 @@ MAX_PATH = 4096
 MAX_TEMPLATE = 65536
 """Characters of a template."""
 MAX_DEPTH = 100
-"""Levels of nesting: of a path in a path, of the data walked, of the data printed."""
+"""Levels of nesting, for paths in paths, walked data and printed data."""
 MAX_TEXT = 1 << 20
-"""Characters of anything that a selection produces."""
+"""Characters of any text that a selection produces."""
 MAX_WORK = 4 << 20
 """Members visited plus characters read and written, by one selection or one template."""
 

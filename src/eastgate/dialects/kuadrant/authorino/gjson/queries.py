@@ -14,9 +14,9 @@ from eastgate.dialects.kuadrant.authorino.gjson.values import JsonKind, Value
 
 
 _ANY_ONE: Final = ""
-"""Stands for `?` among the characters of a pattern; no character equals it."""
+"""The `?` in a list of pattern characters. It equals no character."""
 _ANY_RUN: Final = "**"
-"""Stands for `*`."""
+"""The `*` in a list of pattern characters."""
 
 
 def glob_matches(text: str, pattern: str, budget: Budget) -> bool:

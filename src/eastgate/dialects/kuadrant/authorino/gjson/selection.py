@@ -21,14 +21,14 @@ class Selection:
     """The result of a path. It shares data with the document, so do not change it."""
 
     exists: bool
-    """Whether the path leads anywhere; a null exists."""
+    """Whether the path finds a value. A null exists."""
     value: object
     """Plain data; None if it does not exist."""
     text: str
-    """What Authorino compares and prints: a string itself, a number's digits, JSON for the rest, "" for null."""
+    """The text that Authorino compares and prints: a string itself, digits of a number, "" for null, otherwise JSON."""
 
     texts: tuple[str, ...]
-    """The texts of `array`, which is what Authorino's `incl` and `excl` compare."""
+    """The texts of `array`, for Authorino's `incl` and `excl`."""
 
     @property
     def array(self) -> list[object]:

@@ -144,7 +144,7 @@ METHOD_NAMES: dict[type[Method], str] = {
     Plain: "Plain",
     AnonymousAccess: "Anonymous",
 }
-"""What descriptions call the ways to identify a caller."""
+"""The names of identity methods in descriptions."""
 
 
 @dataclass(frozen=True, slots=True)

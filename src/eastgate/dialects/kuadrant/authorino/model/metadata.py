@@ -48,9 +48,9 @@ class HttpCall(Part):
     shared_secret: SecretRef | None = None
     credentials: Credentials = Credentials()
     url_expression: CelExpression | None = None
-    """The address, in place of `url`."""
+    """The address, instead of `url`."""
     client: ClientCredentials | None = None
-    """The credentials for a token that is sent in place of the shared secret."""
+    """The credentials for a token, which is sent instead of the shared secret."""
     timeout: float | None = None  # in seconds; 0: no limit
 
     @property

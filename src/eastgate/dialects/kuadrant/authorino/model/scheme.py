@@ -59,7 +59,7 @@ class Rego(Part):
     all_values: bool = False
     version: int = 0
     fetched: FetchedModule | None = None
-    """The location of the module, in place of `module`."""
+    """The location of the module, instead of `module`."""
 
     @property
     def looks_at_path(self) -> bool:
@@ -77,7 +77,7 @@ class SubjectAccess(Part):
     groups: tuple[str, ...] = ()
     resource: Mapping[str, Value] | None = field(default=None, hash=False)
     selected_groups: Value | None = None
-    """A list of groups, in place of `groups`."""
+    """A list of groups, instead of `groups`."""
 
     @property
     def looks_at_path(self) -> bool:

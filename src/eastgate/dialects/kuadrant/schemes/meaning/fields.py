@@ -42,7 +42,7 @@ class Patterns:
 
     sets: Mapping[str, All] = field(default_factory=dict)
     drop_missing: bool = False
-    """A reference to a set that does not exist is left out, as Authorino does. Otherwise it errs."""
+    """Whether a reference to a missing set is left out, as in Authorino. Otherwise it errs."""
 
     def resolve(self, reference: Node) -> tuple[Condition, ...]:
         """Return the patterns of the set with this name."""
