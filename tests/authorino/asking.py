@@ -20,7 +20,7 @@ from tests.reading.jwt.mint import token
 
 _NOT_FOUND = 404
 SERVED_BY = "x-authconfig"
-"""The header in which AuthConfigs of tables say that it is they who answer."""
+"""The header with the name of the AuthConfig that answered, in AuthConfigs of tables."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tests.authorino.serving import Served
 
 FILE = Path(__file__).with_name("differences.yaml")
 DRAWN = "drawn "
-"""How the names of tables begin that have drawn requests in place of their own."""
+"""The prefix of names of tables with drawn requests."""
 _NOT_FOUND = 404
 
 

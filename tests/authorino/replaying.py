@@ -14,9 +14,9 @@ from tests.authorino.rows import Evaluated, Row
 from tests.authorino.running import Authorino
 
 STRICTER = re.compile(r"ruling (45|46|53|E)\b")
-"""Where Eastgate is stricter on purpose."""
+"""Rulings by which Eastgate is stricter on purpose."""
 OTHERWISE = re.compile(r"ruling (50|53)\b")
-"""Where Eastgate decides what Authorino does not: Rego as OPA has it, and every algorithm for keys at a URL."""
+"""Rulings by which Eastgate decides more than Authorino: OPA's Rego, and every algorithm for keys at a URL."""
 
 
 def same_headers(ours: Evaluated, theirs: Answered) -> bool:

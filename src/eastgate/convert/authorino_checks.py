@@ -165,7 +165,7 @@ def _text(condition: Condition) -> tuple[str, str, str] | None:
 
 
 def lose_what_differs(scheme: Scheme, job: Job) -> None:
-    """Report where an AuthConfig is narrower than the scheme, and where it relies on the paths of the mesh."""
+    """Report if an AuthConfig is narrower than the scheme, or relies on the path normalization of the mesh."""
     if scheme.looks_at_path and scheme.span is not None:
         lose_paths(job, scheme.span)
     for identity in sorted(scheme.identities, key=lambda each: each.priority)[:-1]:

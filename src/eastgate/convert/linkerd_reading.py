@@ -69,7 +69,7 @@ def _clients_of(part: Predicate, settings: Settings) -> Clients:
 
 def _caller_of(name: str, settings: Settings) -> NamedCaller | None:
     if name.startswith("spiffe://"):
-        # A SPIFFE ID of the own trust domain means a service account in GEP-3779, and some other client in Linkerd.
+        # A SPIFFE ID of the mesh's trust domain is a service account in GEP-3779, and another client in Linkerd.
         return None if name.startswith(f"spiffe://{settings.trust_domain}/") else SpiffeIdentity(name)
     stem = _stem(name, settings)
     account, dot, namespace = stem.rpartition(".") if stem is not None else ("", "", "")

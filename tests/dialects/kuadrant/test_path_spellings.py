@@ -79,13 +79,13 @@ def test_an_authorizer_refuses_whatever_is_not_canonical_as_a_proxy_hands_it_on(
 ) -> None:
     settings = Settings.from_mapping({"authorinoCompat": compat}).enforced()
     authority = _authority([*_AT_GATEWAY, _AUTH_CONFIG], settings)
-    authorizer = LiveAuthorizer(authority, Lock(), _Nobody())
+    authorizer = LiveAuthorizer(authority, Lock(), _DenyingAuthorizers())
     check = ProxyCheck(ANONYMOUS, "GET", path, "users.example", {}, to=target)
     answer = authorizer.decide(check)
     assert (answer.allowed, answer.status) == (False, 400)
 
 
-class _Nobody:
+class _DenyingAuthorizers:
     def ask(self, name: str, check: ProxyCheck) -> str:  # noqa: ARG002
         return "deny"
 

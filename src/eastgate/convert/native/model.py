@@ -158,7 +158,7 @@ class PolicyOwner:
 
     @property
     def path(self) -> str:
-        """Return namespace and name; the name alone where it is cluster-scoped."""
+        """Return namespace and name; the name alone if it is cluster-scoped."""
         return self.name if self.namespace is None else f"{self.namespace}/{self.name}"
 
     @property
