@@ -177,7 +177,10 @@ def lose_what_differs(scheme: Scheme, job: Job) -> None:
         if isinstance(each.rule, Rego) and _FUNCTION.search(each.rule.module):
             message = f"Authorino does not load the Rego of {each.name}, which defines functions"
             job.lose(
-                kuadrant_codes.REGO_FUNCTION, message, each.span, help="write what the function does into the rules"
+                kuadrant_codes.REGO_FUNCTION,
+                message,
+                each.span,
+                help="write the content of the function into the rules",
             )
 
 
@@ -186,7 +189,12 @@ def reasons_to_keep(scheme: Scheme, job: Job) -> Iterator[tuple[Code, str, Span 
     if not job.settings.section(KuadrantSettings).authorino_compat:
         for condition, why in erring_guards(scheme):
             way_out = "write a pattern instead, or accept it with --set authorinoCompat=true"
-            yield kuadrant_codes.ERRING_WHEN, f"{why}, and Authorino skips what it guards then", condition.span, way_out
+            yield (
+                kuadrant_codes.ERRING_WHEN,
+                f"{why}, and then Authorino skips the guarded part",
+                condition.span,
+                way_out,
+            )
     for metadata in scheme.metadata:
         message = f"Authorino takes an answer of any status for the metadata {metadata.name}"
         yield kuadrant_codes.METADATA_STATUS, message, metadata.span, "convert the policy without it"

@@ -53,7 +53,7 @@ AUDIT = Code(
 
 WIDER = Code(
     "EG7008",
-    "the mesh would allow what policies deny",
+    "the mesh would allow requests that policies deny",
     "Eastgate compared the native policies with their source policies for all requests. The native policies allow "
     "more, because another policy on the same pods cannot be written, or because other native policies combine with "
     "them. So the mesh denies every request to these pods.",

@@ -59,7 +59,7 @@ class RuleReader:
         message = f"ztunnel does not read {', '.join(dropped)}"
         if not self._denies:
             raise NotExpressibleError(codes.ZTUNNEL, message, rule.span)
-        self._job.lose(codes.ZTUNNEL, f"{message}, and what is converted does: it denies more", rule.span)
+        self._job.lose(codes.ZTUNNEL, f"{message}, but the converted rule does: it denies more", rule.span)
 
     def _conditions(self, rule: IstioRule) -> tuple[list[Part], list[Part]]:
         """Return the conditions on identities, and those on operations."""

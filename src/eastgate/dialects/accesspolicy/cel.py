@@ -74,7 +74,7 @@ CEL: Record[Settings] = Record(
             help="write expression: ..",
             about="A condition on the request, such as request.mcp.tool_name == 'search'.",
         ),
-        "message": Field(Text("a message"), about="What to say where the expression decides."),
+        "message": Field(Text("a message"), about="The message for requests that the expression decides."),
     },
 )
 

@@ -139,7 +139,7 @@ def check_references(context: Context) -> Iterator[Finding]:
                 if close is None and elsewhere is not None:
                     help_ = f"there is one in another namespace: write namespace: {elsewhere.namespace}"
                 span = locating.scalar(policy.span, requirement.span, [wanted.name])
-                message = f"{policy.ref} authorizes nobody: {wanted} does not exist"
+                message = f"{policy.ref} authorizes no client: {wanted} does not exist"
                 yield Finding(codes.NO_SUCH_AUTHENTICATION, message, span, help_, (str(policy.ref),))
 
 
@@ -154,6 +154,6 @@ def check_combined_authentications(context: Context) -> Iterator[Finding]:
                 continue
             checked.add(policy.ref)
             if not context.is_possible(rule.when):
-                message = f"{policy.ref} authorizes nobody: {rule.when} cannot all hold"
+                message = f"{policy.ref} authorizes no client: {rule.when} cannot all hold"
                 help_ = "write a policy for each of the authentications"
                 yield Finding(CONTRADICTION, message, policy.refs_span, help_, (str(policy.ref),))

@@ -216,7 +216,7 @@ def _finding(route: PolicyRef, bypass: _Bypass, group: Group, context: Context, 
     where = f"takes {taken}" if taken is not None else "takes none of the routes"
     message = (
         f"{route} can be bypassed at Linkerd's own proxies: {bypass.method} {bypass.spelt} {where} there, "
-        f"and is allowed to callers whom this one denies {bypass.path}"
+        f"and is allowed for callers that this route denies {bypass.path}"
     )
     wider = taken if taken is not None else "the other routes"
     help_ = f"name the paths of {wider} one by one (type: Exact), or serve the paths of {route} on a separate port"

@@ -28,7 +28,7 @@ def erring_conditions(
 def _erring(condition: SingleCondition, why: str, subjects: tuple[str, ...], span: Span, *, compat: bool) -> Finding:
     now, then = ("skips", "denies") if compat else ("denies", "skips")
     other = str(not compat).lower()
-    message = f"{why}: that {now} what it guards, and {then} it with authorinoCompat: {other}"
+    message = f"{why}: this {now} the guarded part, and {then} it with authorinoCompat: {other}"
     help_ = "write a condition that cannot fail: test that a value exists before it is used"
     return Finding(codes.READING_AUTHORINO_COMPAT, message, condition.span or span, help_, subjects)
 
