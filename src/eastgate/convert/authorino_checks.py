@@ -196,7 +196,7 @@ def reasons_to_keep(scheme: Scheme, job: Job) -> Iterator[tuple[Code, str, Span 
                 way_out,
             )
     for metadata in scheme.metadata:
-        message = f"Authorino takes an answer of any status for the metadata {metadata.name}"
+        message = f"Authorino accepts a response of any status as the metadata {metadata.name}"
         yield kuadrant_codes.METADATA_STATUS, message, metadata.span, "convert the policy without it"
     for identity in scheme.identities:
         for each in identity.properties if _patterns(identity) else ():

@@ -130,7 +130,7 @@ _PREFIX = regex(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+")
 def prefix(node: Node, to: Checking) -> None:
     """Check the prefix that an HTTP authorizer gets before the path of each request."""
     if len(node.text) > _MAX_PATH_LENGTH or not _PREFIX.fullmatch(node.text):
-        message = f"{quoted(node.text)} cannot stand before a path"
+        message = f"{quoted(node.text)} cannot be the prefix of a path"
         to.report(codes.AUTHORIZER, message, node, help="write a path such as /check, or leave it out")
 
 

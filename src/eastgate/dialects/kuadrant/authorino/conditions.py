@@ -94,7 +94,7 @@ def _outcomes(condition: Condition, document: AuthorizationJson, seen: list[Seen
         case CelPredicate(text):
             part_outcome = _predicate(condition, document)
         case MissingPatterns(name):
-            part_outcome = _PartOutcome(ERRS, f"There are no patterns named {name!r}.")
+            part_outcome = _PartOutcome(ERRS, f"No patterns have the name {name!r}.")
             text = f"patternRef {name}"
     seen.append(
         Seen(
@@ -313,6 +313,6 @@ def _may_err(condition: SingleCondition) -> str | None:
         case CelPredicate(text):
             return f"`{text}` fails if a value that it reads is missing"
         case MissingPatterns(name):
-            return f"there are no patterns named `{name}`"
+            return f"no patterns have the name `{name}`"
         case _:
             return None

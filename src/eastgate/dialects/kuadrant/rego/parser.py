@@ -39,7 +39,7 @@ class _ModuleParser(TermParser):
             else:
                 rules += self._rule()
             if not self._now.fresh:
-                raise self._problem(f"{self._now.text!r} cannot stand here")
+                raise self._problem(f"{self._now.text!r} is not allowed here")
         return Module(tuple(rules), imports, self._version)
 
     def _find_keywords(self) -> None:

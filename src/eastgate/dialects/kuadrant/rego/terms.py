@@ -61,7 +61,7 @@ class TermParser(TokenReader):
             if literals and self._skip(";") and self._is(end, ";"):
                 raise self._problem(f"a condition must stand between `;` and {self._now.text!r}")
             if literals and not (self._now.fresh or self._tokens[self._at - 1].text == ";"):
-                raise self._problem(f"{self._now.text!r} cannot stand here")
+                raise self._problem(f"{self._now.text!r} is not allowed here")
             literals.append(self._literal())
         self._depth -= 1
         if not literals:
@@ -240,7 +240,7 @@ class TermParser(TokenReader):
         self._at -= 1
         if token.kind == "end":
             raise self._problem("the module ends before a rule does")
-        raise self._problem(f"{token.text!r} cannot stand here")
+        raise self._problem(f"{token.text!r} is not allowed here")
 
     def _number(self, text: str) -> Scalar:
         try:
