@@ -30,7 +30,7 @@ from eastgate.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class LintIgnore:
-    """A finding that a project ignores: its code, and a pattern of the objects that it is about."""
+    """A finding that a project ignores: its code, and a pattern for the names of its objects."""
 
     code: str
     object: str
@@ -91,7 +91,7 @@ def read_ignores(file: str | None) -> tuple[LintIgnore, ...]:
 
 
 def _read(file: str | None) -> Sequence[Node]:
-    """Read the file. One that was not named was looked up in a folder, and must not lead out of it."""
+    """Read the file. A file that was found in a folder must not lead out of that folder."""
     path, reporter = Path(file or "eastgate.yaml"), Reporter()
     if not file and not os.path.lexists(path):
         return ()

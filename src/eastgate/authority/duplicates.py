@@ -1,4 +1,4 @@
-"""The same object twice: whether its copies say the same, as far as Eastgate reads them, and where they differ."""
+"""The same object twice: whether its copies agree, and the fields in which they differ."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MOST_NAMED = 2
 
 
 def difference(first: Document, second: Document) -> str | None:
-    """Return the fields in which two documents of one object differ; None where they say the same.
+    """Return the fields in which two documents of one object differ; None if they agree.
 
-    A field that Eastgate does not read makes no difference. The fields are empty where they cannot be told.
+    A field that Eastgate does not read makes no difference. The fields are empty if they cannot be determined.
     """
     if dialects.unread(first) is not None or dialects.unread(second) is not None:
         same = _policy(first) == _policy(second)
@@ -44,9 +44,9 @@ def deciding(
     policies: Iterable[dialects.Policy],
     reporter: Reporter,
 ) -> list[tuple[Document, Diagnostic]]:
-    """Return the objects written twice that can change an answer: a Secret only beside what reads any.
+    """Return the objects written twice that can change an answer. A Secret counts only if a policy reads Secrets.
 
-    The errors about others are taken back.
+    The errors about other objects are removed.
     """
     several = list(twice)
     if any(isinstance(each, Gateway | MeshGateway) for each in objects):
@@ -59,9 +59,9 @@ def deciding(
 
 
 def say_the_same(first: str, second: str) -> bool:
-    """Return whether two texts, each of one object, say the same. What cannot be read does not.
+    """Return whether two texts, each of one object, agree. A text with errors agrees with none.
 
-    Objects of a kind that decides nothing always do.
+    Objects of a kind that decides nothing always agree.
     """
     one, other = (read_text("", text, positioned=dialects.reads, matters=dialects.matters) for text in (first, second))
     if one.reporter.errors or other.reporter.errors or len(one.documents) != len(other.documents):
@@ -84,16 +84,16 @@ def _difference_of_objects(first: Document, second: Document) -> str | None:
 
 
 def _deciding(first: Document, second: Document, declared: object) -> Iterator[Path]:
-    """Yield the fields that make an object another one if they alone are taken over from its copy."""
+    """Yield the fields that change the object if their value alone is replaced by that of the copy."""
     for path in islice(_paths(first.data, second.data), _MOST_PATHS):
         if _declared(first, _taking_over(first.data, second.data, path)) != declared:
             yield path
 
 
 def _declared(document: Document, data: Plain) -> object:
-    """Return the object that a document with some content declares, without the annotations that decide nothing.
+    """Return the object that a document with this content declares, without the annotations that decide nothing.
 
-    A second manifest of a namespace is often there for one of those alone.
+    Often a second manifest of a namespace only adds such an annotation.
     """
     content = replace(document, data=cast("dict[str, Plain]", data))
     declared = interpret(cast("Manifest", content), Reporter(), document.default_namespace)
@@ -122,7 +122,7 @@ def _domains() -> tuple[str, ...]:
 
 
 def _policy(document: Document) -> Plain:
-    """Return what a policy says: its whole content, of its annotations only those that decide."""
+    """Return the content of a policy, with only the annotations that decide."""
     content = content_of(document)
     metadata = content.get("metadata") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(metadata, dict):

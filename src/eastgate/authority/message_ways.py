@@ -1,4 +1,4 @@
-"""Asks about one request on each way that a question with an MCP message and nothing of HTTP may take."""
+"""Asks about one request on each way of a question that has an MCP message and no HTTP attributes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from eastgate.ir.symbolic.witnesses import GaveUp, witness
 
 _MOST_WAYS = 200  # number of ways to ask about
 _PATHS = ("/", "/mcp")  # usual paths, for a way that any path takes
-_FRESH = "any-other"  # a name that no rule has
-_NO_HEADERS = {"accept": "application/json"}  # the headers of a request without any that routes look at
+_FRESH = "any-other"  # a name in no rule
+_NO_HEADERS = {"accept": "application/json"}  # the headers of a request without any header that routes look at
 
 
 @dataclass(frozen=True, slots=True)

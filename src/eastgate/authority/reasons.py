@@ -58,7 +58,7 @@ def reason_of(decision: Decision) -> str:
 
 
 def _end_beside(decision: Decision) -> NetworkEnd | None:
-    """Return the end at which the policy that decided applies, if it selects a pod that it cannot be about, too."""
+    """Return the end of the deciding policy, if it also selects a pod to which it cannot apply."""
     origin, end = decision.origin, decision.deciding_point
     if origin is None or not isinstance(end, NetworkEnd) or end.labels is not None:
         return None
@@ -67,7 +67,7 @@ def _end_beside(decision: Decision) -> NetworkEnd | None:
 
 
 def _looking_at_spelling(decision: Decision) -> str:
-    """Return the first rule that looks at the spelling of the path, if the path is refused for its spelling."""
+    """Return the first rule that looks at the path's spelling, if the path is refused for its spelling."""
     if decision.outcome.stage is not REFUSED_SPELLING:
         return ""
     layers = [layer for layer in decision.layers if layer.name == decision.outcome.layer]
@@ -77,6 +77,6 @@ def _looking_at_spelling(decision: Decision) -> str:
 
 
 def _is_exhausted(decision: Decision) -> bool:
-    """Return whether the search for a completion that is denied was given up."""
+    """Return whether the search for a denied completion was given up."""
     layers = () if decision.is_fully_known else decision.trace().layers
     return bool(layers) and layers[-1].exhausted

@@ -1,7 +1,7 @@
-"""Policies and workloads of a repository that none of its environments has.
+"""Policies and workloads of a repository that belong to none of its environments.
 
-A policy beside a kustomization that does not name it may be applied by hand. It does not decide, and an answer that it
-could turn into a deny says so.
+A user may apply a policy by hand that lies beside a kustomization and is not in it. Such a policy does not decide. An
+answer that it could turn into a deny tells so.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_NAMED = 3  # objects of one file
 
 
 def undeployed_policies(documents: Iterable[Document], settings: Settings) -> Iterator[Unread]:
-    """Yield the policies among documents, as objects that no answer considers."""
+    """Yield the policies among documents, as unread objects."""
     network = dialects.registered().network_kinds
     for document in documents:
         known = dialects.unread(document)
@@ -74,7 +74,7 @@ def diagnose_undeployed(documents: Iterable[Document]) -> Iterator[Diagnostic]:
 
 
 def _is_patch(document: Document) -> bool:
-    """Return whether a workload lacks the selector that each has, as a patch of one does."""
+    """Return whether a workload lacks its mandatory selector, as a patch of a workload does."""
     content = content_of(document)
     spec = content.get("spec") if isinstance(content, dict) else None
     return document.group == "apps" and not (isinstance(spec, dict) and "selector" in spec)
