@@ -1,4 +1,4 @@
-"""Codes of what can be wrong with the Kubernetes objects around the policies, in fields that decide who is meant."""
+"""Codes of errors in Kubernetes objects beside the policies, in fields that determine callers and destinations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Names, label keys and label values as Kubernetes accepts them, and what is wrong with others.
+"""Names, label keys and label values as Kubernetes accepts them, and the errors of others.
 
-Each function answers with a clause that says what is wrong ("it is longer than 63 characters"), to
-be put behind the offending text, or with None where nothing is.
+Each function returns a clause about the error ("it is longer than 63 characters"), to be put behind the offending text,
+or None.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LONGEST_SUBDOMAIN = 253
 
 
 def dns_label_problem(text: str) -> str | None:
-    """Return what keeps a text from being a DNS label, as the names of namespaces and Services are."""
+    """Return the reason why a text is no DNS label, as the names of namespaces and Services are, or None."""
     if not text:
         return "it is empty"
     if len(text) > _LONGEST_LABEL:
@@ -28,7 +28,7 @@ def dns_label_problem(text: str) -> str | None:
 
 
 def dns_subdomain_problem(text: str) -> str | None:
-    """Return what keeps a text from being a DNS subdomain, as the names of most objects are."""
+    """Return the reason why a text is no DNS subdomain, as the names of most objects are, or None."""
     if not text:
         return "it is empty"
     if len(text) > _LONGEST_SUBDOMAIN:
@@ -42,7 +42,7 @@ def dns_subdomain_problem(text: str) -> str | None:
 
 
 def label_key_problem(text: str) -> str | None:
-    """Return what keeps a text from being the key of a label: `name`, or `dns.subdomain/name`."""
+    """Return the reason why a text is no key of a label, `name` or `dns.subdomain/name`, or None."""
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
         return "it holds more than one '/'"
@@ -56,7 +56,7 @@ def label_key_problem(text: str) -> str | None:
 
 
 def label_value_problem(text: str) -> str | None:
-    """Return what keeps a text from being the value of a label. The empty text may be one."""
+    """Return the reason why a text is no value of a label, or None. The empty text is valid."""
     return _word_problem(text, "it") if text else None
 
 

@@ -1,4 +1,4 @@
-"""Why a question cannot be decided."""
+"""The reasons why a question cannot be decided."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NOT_CONSIDERED = Code(
 
 
 class QuestionError(ValueError):
-    """A question that cannot be decided, and why. `diagnostics` has also what is wrong with policies, if that is it."""
+    """A question that cannot be decided, and the reason. `diagnostics` includes the policy errors behind it."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class QuestionError(ValueError):
 
 
 class UnknownLabelsError(QuestionError):
-    """A question about an account of this namespace whose pods no manifest has: they may have too many labels."""
+    """A question about an account of this namespace without a pod in manifests: its pods may have too many labels."""
 
     def __init__(self, namespace: str, message: str, way_out: str) -> None:
         super().__init__(BAD_SOURCE, message, way_out)

@@ -1,7 +1,7 @@
-"""Virtual machines of KubeVirt, out of Kubernetes data: each runs in a pod that KubeVirt makes.
+"""Virtual machines of KubeVirt, from Kubernetes data: each runs in a pod that KubeVirt makes.
 
 The labels, the service account and the ports of that pod are those of KubeVirt's source (`pkg/virt-controller`). A pod
-without declared ports leads to all ports of its machine.
+without declared ports has all ports of its machine.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _SHAPES: Mapping[str, Record[None]] = {
 
 
 def _maker(kind: str) -> Callable[..., Controller]:
-    """Return what makes a controller of the fields of a machine."""
+    """Return the function that makes a controller of the fields of a machine."""
 
     def make(
         *,
@@ -114,4 +114,4 @@ def _maker(kind: str) -> Callable[..., Controller]:
 MACHINES: Mapping[str, tuple[Record[None], Callable[..., Controller]]] = {
     kind: (shape, _maker(kind)) for kind, shape in _SHAPES.items()
 }
-"""The shapes of the kinds that make virtual machines, and what makes their objects."""
+"""The shapes of the kinds that make virtual machines, and the functions that make their objects."""

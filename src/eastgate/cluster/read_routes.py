@@ -1,4 +1,4 @@
-"""The rules of routes out of Kubernetes data."""
+"""The rules of routes, from Kubernetes data."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _path_problems(path: Data) -> Iterator[Problem]:
 
 
 def _path_problem(value: str) -> tuple[str, str] | None:
-    """Return what is wrong with a path, and what to write, by the rules of the API server."""
+    """Return the problem of a path, and the text to write instead, by the rules of the API server."""
     if not value.startswith("/"):
         return "it does not begin with /", f"write /{value}"
     if "?" in value or "#" in value:
@@ -81,7 +81,7 @@ def _path_problem(value: str) -> tuple[str, str] | None:
         return "it has a character that must be encoded", "encode the character as %XX"
     if "%2f" in value.lower():
         return "it has an encoded slash", "a request with one is refused: remove the match"
-    # The API server lets encoded letters pass, and compares them as they are: those are no mistake.
+    # The API server accepts encoded letters, and compares them as written: they are no mistake.
     return path_problem(value, letters=True)
 
 
@@ -161,7 +161,7 @@ def _values(name: Text[None], together: Callable[[tuple[Any, ...]], object] | No
 def matches(distinct: Callable[[tuple[Any, ...]], object] | None = None) -> Fields:
     """Return the fields of a match of requests.
 
-    `distinct` says which count of several headers or query parameters of one name; by default all do.
+    `distinct` selects the headers or query parameters of one name that count; by default all count.
     """
     path = record(
         {"type": Choice(tuple(PathType)), "value": TEXT},

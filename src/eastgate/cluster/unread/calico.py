@@ -1,7 +1,7 @@
 """Selectors of Calico: expressions such as `app == "web" && has(tier)`.
 
-Only conjunctions of simple terms are read. A term that cannot be read, and one about Calico's own labels, is left out,
-which widens the selector; `||` and parentheses leave out all of it.
+Only conjunctions of simple terms are read. Other terms, and terms about Calico's own labels, are left out, which widens
+the selector. An expression with `||` or parentheses is left out completely.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OWN = ("pcns.", "pcsa.", "projectcalico.org/")  # labels that Calico adds, also
 
 
 def calico_selector(expression: str, *, of_namespaces: bool = False) -> Selector:
-    """Return a selector that selects all that the expression selects, and exactly that where all of it is simple."""
+    """Return a selector of at least the objects of the expression, and of exactly those if all terms are simple."""
     if of_namespaces:
         expression = expression.replace(_NAME, NAME_LABEL)
     plain = _QUOTED.sub(lambda match: match[0].replace("|", "").replace("(", ""), expression)
