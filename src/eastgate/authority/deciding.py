@@ -1,5 +1,4 @@
-"""Deciding: a question is resolved to requests, each is decided where it arrives, and the verdicts become one answer.
-"""
+"""Deciding: a question becomes requests, each is decided where it arrives, and the answer combines the verdicts."""
 
 from __future__ import annotations
 

@@ -180,8 +180,7 @@ class _ExampleSearch:
         return None if found is None else self.shortened(found)
 
     def _allowed(self) -> Iterator[Question]:
-        """Yield allowed questions: with values that a rule of each layer demands, and values in no rule for the rest.
-        """
+        """Yield allowed questions: with values that a rule of each layer demands, and unnamed values for the rest."""
         ways = [_unique([{}, *islice(self._fills(layer), _MOST_RULES)]) for layer in self._layers]
         others = self._others()
         for choice in islice(product(*ways), _MOST_TRIES):

@@ -1,4 +1,4 @@
-"""`convert`: policies in the words of another API, and what gets lost on the way."""
+"""`convert`: policies in the form of another API, with the losses of the conversion."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 _LOST = 1
 _WRONG = 4
 _EPILOG = (
-    "Exits with 0 if nothing was lost, 1 if something was, 2 if the manifests cannot be read, "
-    "3 if nothing was lost and there are policies of kinds that are not read, or --verify could not prove it or had "
+    "Exits with 0 if nothing was lost, 1 if the conversion has losses, 2 if the manifests cannot be read, "
+    "3 if nothing was lost, but some policies are of unread kinds, or --verify could not prove it or had "
     "nothing to verify, "
-    "4 if --verify found a request whose verdict changes though no loss tells it."
+    "4 if --verify found a request whose verdict changes, and no loss explains it."
 )
 
 
@@ -44,9 +44,9 @@ _EPILOG = (
 @click.option(
     "--out",
     type=click.Path(file_okay=False),
-    help="Write one file for each input file into this folder; of several environments into one for each.",
+    help="Write one file for each input file to this folder. Each of several environments has a subfolder.",
 )
-@click.option("--strict", is_flag=True, help="Write nothing if the conversion loses anything.")
+@click.option("--strict", is_flag=True, help="Write nothing if the conversion has losses.")
 @click.option(
     "--assume",
     "assumed",
@@ -59,7 +59,7 @@ _EPILOG = (
     "--verify",
     "verified",
     is_flag=True,
-    help="Prove that no request changes its verdict, except by the losses; or show a request that does.",
+    help="Prove that no request changes its verdict, except by the losses, or show a counterexample.",
 )
 def convert(
     to: str,
@@ -72,7 +72,7 @@ def convert(
 ) -> None:
     """Write policies in the form of another API.
 
-    Eastgate lists what that API cannot express. A converted policy never allows more than the original.
+    Eastgate lists the parts that the API cannot express. A converted policy never allows more than the original.
     """
     _ = sources.required_paths
     options = Options(frozenset(Assumption(name) for name in assumed))
@@ -87,7 +87,9 @@ def convert(
             )
             for one in each
         ]
-        answer_all(tasks, output="json" if output == "json" else "whole", strict=strict, told=each[0].told)
+        answer_all(
+            tasks, output="json" if output == "json" else "whole", strict=strict, diagnostics=each[0].diagnostics
+        )
 
 
 def _folder(out: str | None, environment: str | None) -> Path | None:
@@ -98,7 +100,7 @@ def _folder(out: str | None, environment: str | None) -> Path | None:
 def _convert(
     sources: Sources, to: str, output: str, out: Path | None, strict: bool, options: Options, verified: bool
 ) -> NoReturn:
-    # What policies mean is converted, whoever enforces them now.
+    # The policies are converted by their meaning, even if nothing enforces them.
     settings = replace(sources.settings(), sidecars=Sidecars.ASSUMED)
     reading = sources.documents(settings)
     manifests, conversion = convert_documents(reading, to, settings, options)
@@ -149,7 +151,7 @@ def _verify(
 
 
 def _status(report: DiffReport, conversion: Conversion) -> int:
-    """Return the exit status that a verification asks for; 0 where it found nothing that a loss does not explain."""
+    """Return the exit status of a verification; 0 if the losses explain every changed verdict."""
     if report.wider or (report.changes and not conversion.losses):
         return _WRONG
     return 0 if report.proven and report.common else PARTIAL
@@ -207,7 +209,7 @@ def _qualified_name(kind: str, namespace: str | None, name: str) -> str:
 
 
 def _write_files(conversion: Conversion, folder: Path, output: str) -> None:
-    """Write one file for each that was read; two of one name in different folders get numbers."""
+    """Write one output file for each input file. Files of one name in different folders get numbers."""
     by_file: dict[str, list[dict[str, object]]] = {}
     for converted in conversion.written:
         by_file.setdefault(converted.document.span.file, []).append(dict(converted.manifest))

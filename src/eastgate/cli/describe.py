@@ -1,4 +1,4 @@
-"""`describe`: everything about one thing."""
+"""`describe`: everything about one object."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from eastgate.reports.describe import UnknownKind
 from eastgate.reports.describe import describe as described
 
 _EXIT = (
-    "Exits with 0, with 2 if there is no such thing or a policy that is about it is broken, "
-    "or with 3 if what is not read could change who may reach it."
+    "Exits with 0; 2 if the object does not exist or a policy about it has errors; "
+    "3 if Eastgate did not read an object that could change the callers that may reach it."
 )
 
 
@@ -32,7 +32,7 @@ _EXIT = (
 @inspecting_options()
 @output_option("text", "json", about="Format of the answer.")
 def describe(words: tuple[str, ...], sources: Sources, output: str) -> None:
-    """Show which policies affect a thing, and who may reach it.
+    """Show the policies about an object, and its allowed callers.
 
     KIND is pod, service, gateway, route, backend, namespace, policy, or the kind of a policy. KIND/NAME works too.
     """

@@ -1,4 +1,4 @@
-"""`get`: what there is, in rows or as it was written."""
+"""`get`: a list of objects, as rows or as their manifests."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ _ENVIRONMENTS = ("environment", "environments")
 
 
 @click.command(
-    epilog="Exits with 0, with 2 if a name is not there or what is listed is broken, or 3 if a part could not be read."
+    epilog="Exits with 0; 2 if a name does not exist or an object has errors; 3 if a part could not be read."
 )
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.kinds_and_names)
-@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, which is also what there is without -n.")
-@click.option("-l", "--selector", metavar="LABELS", help="Only what has these labels: app=web,tier in (a, b),!legacy.")
-@output_option("text", "wide", "json", "yaml", "name", about="Rows, or the manifests as they were written.")
-@click.option("--no-headers", is_flag=True, help="Rows without the line above them.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="List all namespaces. This is the default without -n.")
+@click.option(
+    "-l", "--selector", metavar="LABELS", help="List only objects with these labels: app=web,tier in (a, b),!legacy."
+)
+@output_option("text", "wide", "json", "yaml", "name", about="Format of the list: rows, or the manifests as written.")
+@click.option("--no-headers", is_flag=True, help="Print rows without their heading.")
 @inspecting_options()
 def get(
     words: tuple[str, ...],
@@ -107,13 +109,13 @@ def _get(sources: Sources, asked: _Wanted, output: str, *, headers: bool) -> Non
 
 
 def _get_environments(sources: Sources, names: Sequence[str], output: str, *, headers: bool) -> None:
-    """List the environments themselves, without reading what they are made of."""
+    """List the environments themselves, without reading their manifests."""
     from eastgate.reports.get.environments import environment_lines, environments_to_json
 
     _ = sources.required_paths
     each = each_environment(replace(sources, environments=(*sources.environments, *names)))
     found = list({id(found): found for one in each for found in one.sources.found}.values())
-    warn(each[0].told)
+    warn(each[0].diagnostics)
     match output:
         case "json":
             emit_json({"environments": environments_to_json(found)})
@@ -147,5 +149,5 @@ def _show(listed: Listing, output: str, *, is_single: bool, headers: bool) -> No
 
 
 def _manifests(documents: list[Document], *, is_single: bool) -> object:
-    """Return a Kubernetes List of what was written; of one name, the object itself, as kubectl does."""
+    """Return a Kubernetes List of the manifests; for one name, the object itself, as kubectl does."""
     return manifest(documents[0]) if is_single and len(documents) == 1 else as_list(documents)

@@ -1,4 +1,4 @@
-"""`inject`: manifests of pods, and of what makes pods, with the sidecar in them."""
+"""`inject`: manifests of pods and of their controllers, with the sidecar in them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from eastgate.cli.output import UNDECIDED, emit, fail, output_option, say
 
 
 @click.command(epilog="Exits with 0, or with 2 if a manifest cannot be read, or a pod cannot have a sidecar.")
-@click.option("-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or - .")
+@click.option("-f", "--filename", "files", multiple=True, required=True, help="File, folder, or - for standard input.")
 @follow_option
 @exclude_option
-@click.option("--proxy-image", metavar="IMAGE", help="The image with Envoy and iptables.")
-@click.option("--control-plane", metavar="HOST:PORT", help="Where proxies reach the control plane.")
+@click.option("--proxy-image", metavar="IMAGE", help="Image with Envoy and iptables.")
+@click.option("--control-plane", metavar="HOST:PORT", help="Address of the control plane for proxies.")
 @output_option("yaml", "json", about="Format of the manifests.")
 def inject(
     files: tuple[str, ...],

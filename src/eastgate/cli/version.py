@@ -1,4 +1,4 @@
-"""`version`: what is installed."""
+"""`version`: the installed versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`why`: a line of a proxy's log, explained."""
+"""`why`: the explanation of a line in a proxy's log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Explain: TypeAlias = "Callable[[str, LoggedLine], tuple[dict[str, Any], str]]"
 CHANGED = 1
 _NUMBER = regex(r"#?[0-9]{1,15}", re.ASCII)
 _EXIT = (
-    "Exits with 0 if the manifests still say what the log says, 1 if a verdict would be another one today, "
+    "Exits with 0 if the manifests give the logged verdicts, 1 if a verdict would differ now, "
     "2 if a line could not be explained."
 )
 
@@ -62,8 +62,8 @@ def why(
 ) -> None:
     """Explain lines of a proxy's log.
 
-    With -f the manifests explain the lines, otherwise the running mesh does. NUMBER is the number of a decision that
-    `up` shows. Lines of `eastgate authorizer` and of Istio's own proxies need the manifests.
+    With -f, Eastgate explains the lines by the manifests; otherwise the running mesh explains them. NUMBER is the
+    number of a decision in the output of `up`. Lines of `eastgate authorizer` and of Istio's own proxies need -f.
     """
     if last or (line is not None and _NUMBER.fullmatch(line)):
         _by_number(line, last, sources, name, output)

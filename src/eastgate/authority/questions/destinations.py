@@ -246,8 +246,7 @@ def _port(question: Question) -> Values:
 
 
 def outside(question: Question, to: ends.Host, world: World, settings: Settings) -> EntryPoint:
-    """Return a host outside of the cluster, at an unknown address. Raises QuestionError for an inside or invalid name.
-    """
+    """Return a host outside of the cluster, at an unknown address. Raises QuestionError for other names."""
     check_host(to, world, settings)
     return EntryPoint(str(to), (), {**_port(question), SERVICE: None, DESTINATION_DOMAIN: comparable_host(to.value)})
 

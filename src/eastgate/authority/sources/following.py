@@ -212,9 +212,8 @@ class ClusterFollower:
     def _stop_replaced(self) -> None:
         """Stop following kinds that are gone, and versions that another version has replaced.
 
-        If Eastgate forgot a policy too early, it could open what the policy guards. So a version goes after the next
-        one has been listed. A kind goes if both discovery and listing do not find it: a server that has just started
-        may answer only one of them correctly.
+        Forgetting a policy may open what it guards. So a version goes after the next one has been listed. A kind goes
+        if neither discovery nor listing finds it: a server that has just started may answer one of them wrongly.
         """
         for stream in [stream for stream in self._streams if stream[1] is None and stream[0] not in self._served]:
             name = stream[0].group, stream[0].kind

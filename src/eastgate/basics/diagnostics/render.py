@@ -1,4 +1,4 @@
-"""Diagnostics for people: the sentence, the line it is about with a caret under it, and the way out.
+"""Diagnostics for people: the sentence, the source line with a caret under it, and the remedy.
 
 error[EG1102]: port 70000 is out of range
   --> policies/reviews.yaml:14:17
@@ -38,10 +38,10 @@ def snippet(span: Span, *, note: str = "", color: bool = False) -> list[str]:
 
 
 def _window(span: Span) -> tuple[str, int, int]:
-    """Return the part of the line to show, and the caret's column and width in it. Tabs and controls are one wide."""
+    """Return the visible part of a line, and the caret's column and width in it. A tab is one column wide."""
     line = span.first_line
     column, width = span.column, max(1, len(span.underlined))
-    if len(line) > _WIDEST:  # a whole file may be one line
+    if len(line) > _WIDEST:  # a file may be one long line
         start = max(0, column - 1 - _WIDEST // 2)
         line = line[start : start + _WIDEST]
         column -= start
