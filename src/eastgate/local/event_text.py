@@ -1,4 +1,4 @@
-"""Renders events: a line for people, an object for programs."""
+"""Renders events: as a line for people, or as an object for programs."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class EventText:
         return self._deciders.decider_of(observation, self._authority())
 
     def find_audited(self, observation: Observation) -> list[Audited]:
-        """Return what audited policies would have done."""
+        """Return the effects that audited policies would have had."""
         return self._deciders.audited(observation, self._authority())
 
     def find_caller(self, observation: Observation) -> str:
-        """Return who called. In a handshake that failed nobody has proved an identity."""
+        """Return the caller. In a failed handshake, the caller has proved no identity."""
         if observation.level == "handshake":
             return "unknown"
         return str(caller_of(observation.peer, self._authority().settings))
@@ -128,7 +128,7 @@ class EventText:
 
 
 def describe_call(observation: Observation) -> str:
-    """Describe what was called: method and path, with the MCP message of a gateway, or the level."""
+    """Describe the called method and path, with the MCP message of a gateway, or the level."""
     if observation.level == "request":
         http = f"{observation.method or '?'} {observation.path or '?'}"
         return " ".join([http, *(part for part in (observation.mcp_method, observation.tool) if part)])
@@ -136,7 +136,7 @@ def describe_call(observation: Observation) -> str:
 
 
 def describe_size(workloads: int, gateways: int, policies: int) -> str:
-    """Describe how many things a mesh has."""
+    """Describe the numbers of objects in a mesh."""
     counts = [(workloads, "workload"), *([(gateways, "gateway")] if gateways else []), (policies, "policy")]
     return ", ".join(_count(number, noun) for number, noun in counts)
 
@@ -164,13 +164,13 @@ def _enforced_to_json(event: Enforced | PartlyEnforced) -> dict[str, object]:
 
 
 def _describe_enforced(event: Enforced | PartlyEnforced) -> Iterator[str]:
-    """Describe what was changed, and for which proxies."""
+    """Describe the changes, and the proxies that enforce them."""
     yield from describe_changes(event)
     yield _describe_touched(event.touched)
 
 
 def describe_changes(event: Enforced | PartlyEnforced) -> Iterator[str]:
-    """Describe what was added, changed and removed, and which ports are open to more or fewer callers now."""
+    """Describe added, changed and removed policies, and ports that are now open to more or fewer callers."""
     changes = event.changes
     for done, names in (("added", changes.added), ("changed", changes.changed), ("removed", changes.removed)):
         if names:

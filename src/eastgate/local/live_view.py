@@ -1,4 +1,4 @@
-"""The live display of a mesh on a terminal: its state, the latest calls, and above them what went wrong."""
+"""The live display of a mesh on a terminal: its state and the latest calls, with errors printed above them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from eastgate.local.mesh import LocalMesh
 
 _MOST_ROWS = 200  # rows
 _FRAME_LINES = 4  # lines of header, titles and footer, and one for the cursor
-_REFRESH = 0.1  # seconds between pictures
-_WIDEST_NAME = 26  # the widest that callers and workloads are shown
-_LAST_WIDTH = 22  # the least that the last request has
-_DECIDER_WIDTH = 30  # the least that its decider has, or it is left to `why`
+_REFRESH = 0.1  # between two redraws
+_WIDEST_NAME = 26  # maximal width of callers and workloads
+_LAST_WIDTH = 22  # minimal width of the last request
+_DECIDER_WIDTH = 30  # minimal width of its decider; without room, only `why` shows it
 _GAP = 2
 
 
@@ -53,7 +53,7 @@ class _Edge:
 
 
 class LiveView:
-    """A display that follows the events. What must not scroll out of sight unread is printed above it."""
+    """A display that follows the events. Important lines are printed above it, so that they stay visible."""
 
     def __init__(self, mesh: LocalMesh, event_text: EventText, console: Console, *, verbose: bool = False) -> None:
         self._mesh = mesh
@@ -66,7 +66,7 @@ class LiveView:
         self._changes = 0
         self._last_call = Text("nothing has changed yet", style="dim")
         self._soon: asyncio.TimerHandle | None = None
-        self._live = Live(self, console=console, auto_refresh=False)  # what it shows belongs to the event loop
+        self._live = Live(self, console=console, auto_refresh=False)  # the display belongs to the event loop
 
     def __enter__(self) -> LiveView:
         self._live.start(refresh=True)
@@ -108,7 +108,7 @@ class LiveView:
                 self._print(Text(self._event_text.line(event), style="yellow" if trouble else "dim"))
             case _:
                 pass
-        if self._soon is None:  # many events, one new picture
+        if self._soon is None:  # many events, one redraw
             self._soon = asyncio.get_running_loop().call_later(_REFRESH, self._refresh)
 
     def _refresh(self) -> None:
@@ -119,7 +119,7 @@ class LiveView:
         self._console.print(text, soft_wrap=not fold, highlight=False)
 
     def _count(self, observation: Observation, number: int) -> None:
-        """Add a decision to its row. The rows that were quiet for longest go where there are too many."""
+        """Add a decision to its row. If there are too many rows, remove those without calls for longest."""
         key = (self._event_text.find_caller(observation), f"{observation.workload}:{observation.port}")
         edge = self._edges.get(key)
         if edge is None:
@@ -144,7 +144,7 @@ class LiveView:
         return Text.assemble((mesh.options.name, "bold"), rest, self._last_call, no_wrap=True, overflow="ellipsis")
 
     def _table(self, rows: int, width: int) -> Table | Text:
-        """Return the rows that had calls latest, in the order in which they were first seen."""
+        """Return the rows with the latest calls, in the order of their first call."""
         if not self._edges:
             return Text("no calls yet", style="dim")
         latest = sorted(self._edges.items(), key=lambda row: row[1].number)[-rows:]
@@ -204,7 +204,7 @@ def _widths(
     is_tight = sum(names) + _LAST_WIDTH + 2 * _GAP > width
     wanted = [min(longest, _WIDEST_NAME) if is_tight else longest for longest in names]
     least = max(0, width - _LAST_WIDTH - 2 * _GAP)
-    if sum(wanted) > least:  # each gets at most its share, and what the other leaves
+    if sum(wanted) > least:  # each gets at most its share, and the rest of the other
         half = least // 2
         first = min(wanted[0], max(half, least - wanted[1]))
         wanted = [max(8, first), max(8, min(wanted[1], least - first))]
@@ -233,12 +233,12 @@ def _decided_by(decider: DecidedBy) -> Text:
 
 
 def _cell(value: str) -> Text:
-    """Return a value as literal text: rich would read markup in a plain string, and let escape sequences through."""
+    """Return a value as literal text: rich would interpret markup and escape sequences in a plain string."""
     return Text(printable(value))
 
 
 def workload_table(rows: list[tuple[str, str, str, str, str]], width: int) -> Table:
-    """Return a table of the workloads. Identities are shown only where there is room."""
+    """Return a table of the workloads. Identities are shown only if there is room."""
     titles = ("workload", "address", "application", "identity", "policies")
     widths = [max(len(title), *(len(row[at]) for row in rows)) if rows else 0 for at, title in enumerate(titles)]
     narrow = sum(widths) + _GAP * (len(titles) - 1) > width

@@ -18,7 +18,7 @@ from eastgate.local.machine.envoy import EnvoyProcess
 from eastgate.local.machine.rundir import Guard, RunDir
 from eastgate.local.machine.supervisor import EnvoyGaveUp, Restart, Supervisor
 
-# Waits until proxies listen, by asking the kernel: a connection to find out would be one to decide on.
+# Waits until proxies listen, by asking the kernel: a test connection would itself be decided.
 
 
 _PAUSE = 0.01
@@ -38,7 +38,7 @@ def _listening() -> set[tuple[str, int]]:
     return {(str(address), port) for address, port in procfs.listening()}
 
 
-_AT_ONCE = 4  # Envoys that are started together
+_AT_ONCE = 4  # Envoys that start at the same time
 
 
 class Proxies:

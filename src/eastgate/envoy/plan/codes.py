@@ -1,4 +1,4 @@
-"""What cannot be said to Envoy. Its target is closed, because a rule that is left out would be a hole."""
+"""Policies that Envoy cannot enforce. Their targets are closed, because a left-out rule would be a hole."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOO_LARGE = Code(
 
 
 class Inexpressible(Exception):  # noqa: N818 - what it is called says what it is
-    """Raised for a policy that Envoy cannot enforce exactly, with the policies that ask for it."""
+    """Raised for policies that Envoy cannot enforce exactly."""
 
     def __init__(self, code: Code, message: str, policies: Iterable[PolicyRef] = ()) -> None:
         super().__init__(message)

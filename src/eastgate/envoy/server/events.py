@@ -99,7 +99,7 @@ class Disconnected:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A proxy has answered for everything that it is to have."""
+    """A proxy has answered for all its resources."""
 
     node: str
 
@@ -128,13 +128,13 @@ OnServerEvent: TypeAlias = Callable[[ServerEvent], None]
 
 
 class Events:
-    """The listeners. One that fails does not keep the others from being called."""
+    """The listeners. The other listeners are called even if one fails."""
 
     def __init__(self) -> None:
         self._listeners: list[OnServerEvent] = []
 
     def listen(self, listener: OnServerEvent) -> Callable[[], None]:
-        """Call `listener` with every event, until the function that this returns is called."""
+        """Call `listener` with every event. The returned function ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 

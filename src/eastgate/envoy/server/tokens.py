@@ -1,6 +1,6 @@
 """Authenticates proxies: one bearer token for each node. Only a hash of it is kept.
 
-A token is random and long, so a plain hash is enough; there is nothing to guess and nothing to slow down.
+A token is random and long, so that a plain hash is enough: guessing is hopeless, and no slow hash is needed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from eastgate.envoy.server.session import AuthenticatedProxy, AuthenticationError, ProxyCredentials
 
 _BYTES: Final = 32
-_NO_HASH: Final = sha256(secrets.token_bytes(_BYTES)).digest()  # what an unknown node is compared with
+_NO_HASH: Final = sha256(secrets.token_bytes(_BYTES)).digest()  # the hash to compare with, for an unknown node
 
 
 class Tokens:
@@ -67,7 +67,7 @@ class Tokens:
         return same and issued is not None
 
     def on_revoke(self, callback: Callable[[str], None]) -> Callable[[], None]:
-        """Call `callback` with every node whose token is revoked, until the function that this returns is called."""
+        """Call `callback` with every node whose token is revoked. The returned function ends that."""
         self._on_revoke.append(callback)
         return lambda: self._on_revoke.remove(callback)
 

@@ -1,8 +1,8 @@
 """Assigns a loopback address to each workload, and ports that can be opened there.
 
-All of 127.0.0.0/8 is this machine. A mesh takes a network in it that nothing else uses; its first address belongs to
-the mesh itself, the others to workloads. A workload keeps its address as long as the mesh runs, also when it is gone
-for a while: an address in a log always means the same workload.
+All of 127.0.0.0/8 is this machine. A mesh takes an unused network in it; the first address belongs to the mesh itself,
+the others to workloads. A workload keeps its address as long as the mesh runs, even if the workload is missing for a
+while: an address in a log always means the same workload.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eastgate.local.machine.rundir import LocalMeshError
 _LOOPBACK = IPv4Network("127.0.0.0/8")
 _LOCALHOST = IPv4Address("127.0.0.1")
 _USUAL = tuple(IPv4Network(f"127.{number}.0.0/16") for number in range(64, 128))
-_RESERVATION = 15127  # below the ports that the system gives to clients
+_RESERVATION = 15127  # below the ports that the system assigns to clients
 _MOVE = 10_000
 
 
@@ -34,7 +34,7 @@ class AddressesExhausted(LocalMeshError):  # noqa: N818 - says what happened
 
 @dataclass(frozen=True, slots=True)
 class BoundPort:
-    """The wanted port, the one to open for it, and why it is another one."""
+    """The wanted port, the opened port, and the reason if they differ."""
 
     wanted: int
     port: int
@@ -45,7 +45,7 @@ class BoundPort:
 
 
 class Addresses:
-    """The addresses of one mesh. A bound socket marks its network as taken; `close` releases it."""
+    """The addresses of one mesh. A bound socket reserves its network; `close` releases it."""
 
     def __init__(self, network: str | None = None) -> None:
         self.network, self._reservation = _reserve(network)
@@ -56,7 +56,7 @@ class Addresses:
         self._ports: dict[int, BoundPort] = {}
 
     def assign(self, keys: Iterable[str]) -> dict[str, str]:
-        """Return the address of each of these workloads, which are all that there are now."""
+        """Return the address of each of these workloads. Others no longer exist."""
         present = sorted(set(keys))
         for key in self._of:
             if key not in present:
@@ -69,7 +69,7 @@ class Addresses:
         return {key: self._of[key] for key in present}
 
     def bind_ports(self, ports: Iterable[int]) -> dict[int, BoundPort]:
-        """Return the port to open for each wanted one, the same each time; one that is not free is moved last."""
+        """Return the port to open for each wanted one, the same each time. A port that is not free is moved last."""
         wanted = sorted(set(ports))
         reasons = {port: self._obstacle(port) for port in wanted if port not in self._ports}
         for port, reason in sorted(reasons.items(), key=lambda item: (bool(item[1]), item[0])):
@@ -97,7 +97,7 @@ class Addresses:
         return self._of.pop(longest_gone)
 
     def _obstacle(self, port: int) -> str:
-        """Return why the port cannot be opened; empty when it can. The mesh's own address stands for all."""
+        """Return the reason why the port cannot be opened, or an empty text. The mesh's own address represents all."""
         if any(bound.port == port for bound in self._ports.values()):
             return "what another port was moved to"
         with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as trial:
@@ -150,7 +150,7 @@ def _parse(text: str) -> IPv4Network:
 
 
 def _bind_reservation(network: IPv4Network) -> socket.socket | None:
-    """Bind a socket that keeps others out. It is never listened on, and ends with its process."""
+    """Bind a socket that reserves the network. It never listens, and ends with its process."""
     reservation = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         reservation.bind((str(next(_hosts(network))), _RESERVATION))
@@ -163,12 +163,12 @@ def _bind_reservation(network: IPv4Network) -> socket.socket | None:
 
 
 def _hosts(network: IPv4Network) -> Iterator[IPv4Address]:
-    """Return the addresses to use, without those that look like a network's own or a broadcast."""
+    """Return the usable addresses, without those that look like a network's own or a broadcast."""
     return (address for address in network.hosts() if address.packed[3] not in (0, 255))
 
 
 def _listeners() -> set[IPv4Address]:
-    """Return the addresses in 127.0.0.0/8 that are listened on."""
+    """Return the addresses in 127.0.0.0/8 with a listening socket."""
     try:
         return {address for address, _ in procfs.listening() if address in _LOOPBACK}
     except OSError:

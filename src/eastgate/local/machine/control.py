@@ -26,7 +26,7 @@ from eastgate.local.machine.rundir import LocalMeshError
 
 
 class SocketServer(ABC):
-    """Listens on a socket for this user only, until it is stopped. `limit` bounds the lines that are read."""
+    """Listens on a socket for this user only, until it is stopped. `limit` is the longest line in bytes."""
 
     def __init__(self, path: str, *, limit: int = 64 * 1024) -> None:
         self.path = path
@@ -40,12 +40,12 @@ class SocketServer(ABC):
         """Serve one connection, and close it."""
 
     async def start(self) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         self._server = await asyncio.start_unix_server(self._accept, self.path, limit=self._limit)
         os.chmod(self.path, 0o600)
 
     async def stop(self) -> None:
-        """Stop listening, and cancel what is being served."""
+        """Stop listening, and cancel open connections."""
         if self._server is not None:
             self._server.close()
         for task in self._open:
@@ -71,11 +71,11 @@ _WRITE = 30.0
 
 
 class ControlFailed(LocalMeshError):  # noqa: N818 - says what happened
-    """The mesh refused, or does not answer."""
+    """The mesh refused the request, or did not answer."""
 
 
 class ControlServer(SocketServer):
-    """Answers the commands of this user, and of root, until it is stopped."""
+    """Answers the requests of this user, and of root, until it is stopped."""
 
     def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
         super().__init__(path, limit=_LONGEST_REQUEST)
@@ -126,13 +126,13 @@ class ControlServer(SocketServer):
 
 
 class ControlClient:
-    """Asks a running mesh, over a new connection each time."""
+    """Sends requests to a running mesh, over a new connection each time."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     async def ask(self, name: str, /, **arguments: Any) -> Message:
-        """Return the one answer to a question."""
+        """Return the single answer to a request."""
         async with contextlib.aclosing(self._exchange(name, arguments)) as messages:
             async for message in messages:
                 if "answer" in message:
@@ -141,7 +141,7 @@ class ControlClient:
         raise ControlFailed("the mesh stopped before it answered")
 
     async def stream(self, name: str, /, **arguments: Any) -> AsyncGenerator[Message, None]:
-        """Yield the answers to a question that has many, until the mesh has no more or stops."""
+        """Yield the answers to a request with many, until the mesh has no more or stops."""
         async with contextlib.aclosing(self._exchange(name, arguments)) as messages:
             async for message in messages:
                 if "item" not in message:
@@ -196,7 +196,7 @@ async def _stream(writer: asyncio.StreamWriter, items: AsyncIterator[Message]) -
 
 
 def _describe_error(error: Exception) -> Message:
-    """Return the error as a message. An unexpected one is also reported to whoever runs the mesh."""
+    """Return the error as a message. An unexpected error is also reported in the output of the mesh."""
     if isinstance(error, LocalMeshError):
         return {"error": str(error)}
     context = {"message": "a command of the control interface failed", "exception": error}
@@ -205,7 +205,7 @@ def _describe_error(error: Exception) -> Message:
 
 
 async def _run_until_closed(reader: asyncio.StreamReader, work: Awaitable[None]) -> None:
-    """Run `work` until the peer closes: the handler of a stream must know that its client has left."""
+    """Run `work` until the peer closes: the handler of a stream must end when its client has left."""
     working, gone = asyncio.ensure_future(work), asyncio.ensure_future(reader.read(1))
     try:
         await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)

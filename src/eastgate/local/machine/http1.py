@@ -27,7 +27,7 @@ class TooLarge(Malformed):
 
 
 class ByteReader(Protocol):
-    """A stream of asyncio, or what reads like one."""
+    """A stream of asyncio, or an object with its interface."""
 
     async def read(self, most: int, /) -> bytes:
         """Return the next bytes; empty at the end."""
@@ -35,7 +35,7 @@ class ByteReader(Protocol):
 
 
 class Source:
-    """The bytes that come in on a stream. They can be looked at before they are taken."""
+    """The incoming bytes of a stream. They can be inspected before they are taken."""
 
     def __init__(self, reader: ByteReader) -> None:
         self._reader = reader
@@ -43,14 +43,14 @@ class Source:
         self.total = 0
 
     async def more(self) -> bool:
-        """Wait for more bytes, which are then in `seen`; False when the stream has ended."""
+        """Wait for more bytes, which are then in `seen`; False at the end of the stream."""
         data = await self._reader.read(_PIECE)
         self.seen += data
         self.total += len(data)
         return bool(data)
 
     async def take(self, most: int = _PIECE) -> bytes:
-        """Return the next bytes, at least one; empty when the stream has ended."""
+        """Return the next bytes, at least one; empty at the end of the stream."""
         if not self.seen:
             await self.more()
         taken = bytes(self.seen[:most])
@@ -68,12 +68,12 @@ class Http1Response:
 
 
 async def read_response(source: Source, method: str) -> Http1Response | None:
-    """Return the response to a request of this method; None when the stream ends before its first byte.
+    """Return the response to a request of this method; None if the stream ends before its first byte.
 
-    What follows it stays in the source. The request itself need not be one that h11 would send.
+    Bytes after the response stay in the source. The request itself may be one that h11 would not send.
     """
     parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
-    # h11 has to know whether a body follows, and that another protocol may.
+    # h11 must know whether a body follows, and whether another protocol may.
     sent = [("host", "x"), ("connection", "upgrade"), ("upgrade", "x")]
     parser.send(h11.Request(method="HEAD" if method == "HEAD" else "GET", target="/", headers=sent))
     parser.send(h11.EndOfMessage())
@@ -97,7 +97,7 @@ async def read_response(source: Source, method: str) -> Http1Response | None:
 
 
 class _Parsing:
-    """The events of one response, read as they are asked for."""
+    """The events of one response, parsed on demand."""
 
     def __init__(self, parser: h11.Connection, source: Source) -> None:
         self._parser = parser
@@ -128,7 +128,7 @@ class _Parsing:
 
 
 def _check_length(message: h11.Response) -> None:
-    """Refuse a message that has two lengths: h11 takes one of them, and others may take the other."""
+    """Refuse a message with two lengths: h11 takes one of them, and other programs may take the other."""
     if {b"content-length", b"transfer-encoding"} <= {name for name, _ in message.headers}:
         raise Malformed("the length of the body is ambiguous")
 

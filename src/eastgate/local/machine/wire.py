@@ -1,8 +1,8 @@
-"""A connection, plain or with TLS, that reads to the end what the peer said, also after sending has failed.
+"""A connection, plain or with TLS, that reads everything that the peer sent, even after sending has failed.
 
-A proxy that refuses a certificate or a request says so and closes. By then the caller may still be sending, and the
-streams of asyncio give up everything at the first byte that cannot be sent: the refusal would be seen as a mere reset.
-Here a failure to send ends nothing. What can be read tells what happened.
+A proxy that refuses a certificate or a request sends a reason and closes. The caller may still be sending then. The
+streams of asyncio end at the first byte that cannot be sent, so that the refusal would look like a mere reset. Here, a
+failure to send ends nothing, and reading shows the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LAST_WORDS = 1.0
 
 
 class HandshakeClosed(ConnectionError):  # noqa: N818 - says what happened
-    """The peer closed before TLS was agreed on, and did not say why."""
+    """The peer closed before the end of the TLS handshake, without a reason."""
 
 
 class Wire:
@@ -69,7 +69,7 @@ class Wire:
         return name[0], name[1]
 
     async def read(self, most: int) -> bytes:
-        """Return the next bytes; empty when the peer closed in order. Other ends are raised, after the last byte."""
+        """Return the next bytes; empty after an orderly end. Other ends are raised, after the last byte."""
         await self._arrived.wait()
         taken = bytes(self._waiting[:most])
         del self._waiting[:most]
@@ -82,7 +82,7 @@ class Wire:
         return taken
 
     async def write(self, data: bytes) -> None:
-        """Send. Errors are not reported here: reading tells why."""
+        """Send. Errors are not reported here: reading shows the reason."""
         try:
             if self._tls is not None:
                 self._tls.object.write(data)
@@ -95,7 +95,7 @@ class Wire:
             self._end(error)
 
     async def close(self, *, reset: bool = False) -> None:
-        """Close at once; `reset`: so that the peer forgets the connection, though its own peer has not closed."""
+        """Close at once; `reset`: the peer drops the connection, even if its own peer has not closed."""
         try:
             if reset:
                 with contextlib.suppress(OSError):
@@ -115,7 +115,7 @@ class Wire:
                 continue
             except ssl.SSLError:
                 with contextlib.suppress(OSError):
-                    await self._flush(tls)  # the peer may know why, too
+                    await self._flush(tls)  # the peer may send the reason
                 raise
             await self._flush(tls)
             return
@@ -167,7 +167,7 @@ class Wire:
 
 
 class _Tls:
-    """The TLS of one connection, apart from any socket."""
+    """The TLS state of one connection, apart from any socket."""
 
     def __init__(self, context: ssl.SSLContext, name: str | None) -> None:
         self.incoming = ssl.MemoryBIO()
@@ -175,7 +175,7 @@ class _Tls:
         self.object = context.wrap_bio(self.incoming, self.outgoing, server_hostname=name)
 
     def decrypt(self, data: bytes) -> tuple[bytes, bool]:
-        """Return the plain bytes that have come, and whether they were the last. A refusal of the peer is raised."""
+        """Return the decrypted bytes, and whether they were the last. A refusal of the peer is raised."""
         if data:
             self.incoming.write(data)
         else:
