@@ -34,7 +34,7 @@ def test_work_that_is_soon_done_shows_nothing(monkeypatch: pytest.MonkeyPatch) -
 def test_long_work_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(module, "_DELAY_SECONDS", 0.0)
     with progress("reading manifests") as show:
         assert show is not None
         show(1, 4)

@@ -82,7 +82,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowAuthorizer]:
 
 @pytest.fixture
 def _impatient_gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(gateway_filters, "_PATIENCE", "0.5s")
+    monkeypatch.setattr(gateway_filters, "_AUTHORIZER_TIMEOUT", "0.5s")
     gateway_port._request_listener.cache_clear()
     yield
     gateway_port._request_listener.cache_clear()

@@ -106,7 +106,7 @@ def test_a_proxy_that_does_not_close_them_is_told_again(monkeypatch: pytest.Monk
     mesh = _Mesh()
     mesh.revoke()
     mesh.log()
-    monkeypatch.setattr(open_requests, "_CLOSING", 0.0)
+    monkeypatch.setattr(open_requests, "_CLOSING_SECONDS", 0.0)
     mesh.log()
     assert len(mesh.events) == 2
 

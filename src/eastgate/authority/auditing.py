@@ -11,7 +11,7 @@ from eastgate.engine.trace import Trace
 from eastgate.ir import Layer, Origin, Outcome, PolicyRef
 from eastgate.ir.attributes import Attribute
 
-_ONLY_LOGS = "AUDIT"  # an observed rule with this action decides nothing, even if its policy is in force
+_LOGGING_ACTION = "AUDIT"  # an observed rule with this action decides nothing, even if its policy is in force
 
 
 class Would(enum.StrEnum):
@@ -97,10 +97,10 @@ def audited_by(
     else:
         reason = "no rule allows it"
         blamed = [each for audit in at for each in audit.closing or audit.policies]
-    yield from _blamed(blamed, now, verdict, reason + left_out)
+    yield from _verdict_changes(blamed, now, verdict, reason + left_out)
 
 
-def _blamed(blamed: Sequence[Origin], now: Outcome, verdict: Would, reason: str) -> Iterator[Audited]:
+def _verdict_changes(blamed: Sequence[Origin], now: Outcome, verdict: Would, reason: str) -> Iterator[Audited]:
     """Yield the change of a verdict for each policy that may cause it. Without such a policy, name today's rule."""
     for each in dict.fromkeys(blamed):
         yield Audited(each.policy, verdict, None, each.span, reason, changes=True)
@@ -114,6 +114,6 @@ def _blamed(blamed: Sequence[Origin], now: Outcome, verdict: Would, reason: str)
 def matched(trace: Trace) -> Iterator[Audited]:
     """Yield the rules that match a request and only log: they decide nothing, even in force."""
     for rule, would in (each for layer in trace.layers for stage in layer.stages for each in stage.observed):
-        if would == _ONLY_LOGS:
+        if would == _LOGGING_ACTION:
             reason = f"rule {rule.origin.index}; the action AUDIT only logs it"
             yield Audited(rule.origin.policy, Would.MATCH, rule.origin.index, rule.origin.span, reason)

@@ -70,7 +70,7 @@ class Decider:
         self._rejections = self.engine.count(rejection.RejectedPolicy)
         if self._rejections:
             policies = (each for each in self.engine.policies if isinstance(each, rejection.RejectedPolicy))
-            self._rejections = len(_unfit(policies))
+            self._rejections = len(_without_placeholders(policies))
         self._unconsidered = Unconsidered(rejected=self._rejections)
         self._resolver = Resolver(self._world, self._settings, self.engine.is_guarded, self.engine)
         self._programs = ProgramIndex(self.engine, self._world)
@@ -247,21 +247,25 @@ class Decider:
 
     def _sure_denial(self, question: Question, decided: Sequence[ArrivalVerdict]) -> ArrivalVerdict | None:
         """Return a denial that no policy with errors could change. Raises QuestionError if such a policy decides."""
-        if policies := self._unsure_of_caller(question):
+        if policies := self._doubts_about_caller(question):
             raise _undecidable(policies)
-        closed = [(each, _unfit(self.rejected_at(each.at.points))) for each in decided]
+        closed = [(each, _without_placeholders(self.rejected_at(each.at.points))) for each in decided]
         sure = next((each for each, policies in closed if not policies and not each.allowed), None)
         unsure = next((policies for _, policies in closed if policies), None)
         if unsure is not None and sure is None:
             raise _undecidable(unsure)
         return sure
 
-    def _unsure_of_caller(self, question: Question) -> list[rejection.RejectedPolicy]:
+    def _doubts_about_caller(self, question: Question) -> list[rejection.RejectedPolicy]:
         """Return the objects that leave the calling pod unclear: with errors, or written twice."""
         if not isinstance(question.source, ends.Pod):
             return []
         callers = callers_of(question, self._world, self._settings).workloads
-        return [policy for policy in _unfit(self.rejected_at([each.key for each in callers])) if not policy.is_policy]
+        return [
+            policy
+            for policy in _without_placeholders(self.rejected_at([each.key for each in callers]))
+            if not policy.is_policy
+        ]
 
     def answer(
         self, question: Question, every: Sequence[ArrivalVerdict], sure: ArrivalVerdict | None = None
@@ -333,7 +337,7 @@ class Prepared:
         return decision
 
 
-def _unfit(policies: Iterable[rejection.RejectedPolicy]) -> list[rejection.RejectedPolicy]:
+def _without_placeholders(policies: Iterable[rejection.RejectedPolicy]) -> list[rejection.RejectedPolicy]:
     """Return the policies with errors that prevent an answer: all but those that only have placeholders."""
     return [policy for policy in policies if not policy.is_unfilled]
 

@@ -28,7 +28,7 @@ from eastgate.ir import (
 from eastgate.ir.attributes import APPLICATION, PORT, SOURCE_WORKLOAD, Attribute
 
 _REFUSALS: dict[int, Refusal] = {refusal.value: refusal for refusal in Refusal}
-_NEAREST = 3  # rules that a trace names if none matched
+_MAX_NEAREST_RULES = 3  # rules that a trace names if none matched
 
 
 class Verdict(enum.StrEnum):
@@ -291,9 +291,9 @@ class Decision:
 
     def trace(self, nearest: int = 3) -> Trace:
         """Evaluate again, step by step, and return the result of every layer and stage."""
-        if self._trace is None or nearest != _NEAREST:
+        if self._trace is None or nearest != _MAX_NEAREST_RULES:
             made = trace(self.layers, self.arrival.request, nearest=nearest)
-            if nearest != _NEAREST:
+            if nearest != _MAX_NEAREST_RULES:
                 return made
             self._trace = made
         return self._trace

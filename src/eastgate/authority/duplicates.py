@@ -18,8 +18,8 @@ from eastgate.reading.manifests.document import content_of
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_MOST_PATHS = 100  # differing fields that are tried
-_MOST_NAMED = 2
+_MAX_PATHS = 100  # differing fields that are tried
+_MAX_NAMED_FIELDS = 2
 
 
 def difference(first: Document, second: Document) -> str | None:
@@ -32,7 +32,7 @@ def difference(first: Document, second: Document) -> str | None:
     elif first.data is None or second.data is None:
         same = first.api_version == second.api_version and _policy(first) == _policy(second)
         if not same:
-            return _named(islice(_paths(_policy(first), _policy(second)), _MOST_NAMED))
+            return _named(islice(_paths(_policy(first), _policy(second)), _MAX_NAMED_FIELDS))
     else:
         return _difference_of_objects(first, second)
     return None if same else ""
@@ -80,12 +80,12 @@ def _difference_of_objects(first: Document, second: Document) -> str | None:
         return None  # at most one of them is about a mesh
     if declared is not None and declared == again:
         return None
-    return _named(islice(_deciding(first, second, declared), _MOST_NAMED))
+    return _named(islice(_deciding(first, second, declared), _MAX_NAMED_FIELDS))
 
 
 def _deciding(first: Document, second: Document, declared: object) -> Iterator[Path]:
     """Yield the fields that change the object if their value alone is replaced by that of the copy."""
-    for path in islice(_paths(first.data, second.data), _MOST_PATHS):
+    for path in islice(_paths(first.data, second.data), _MAX_PATHS):
         if _declared(first, _taking_over(first.data, second.data, path)) != declared:
             yield path
 

@@ -19,7 +19,7 @@ from eastgate.reading.manifests import Document
 from eastgate.reading.manifests.document import content_of
 from eastgate.settings import Settings, Sidecars
 
-_MOST_NAMES = 5
+_MAX_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Enforcers:
                 if writing:
                     left.remove(ref)
                     mesh = dialect_of(writing[0]).name
-                    names = _listed([str(each.ref) for each in writing])
+                    names = _list_names([str(each.ref) for each in writing])
                     yield PolicyEnforcement(where, (ref,), mesh, f"{names} stands for it")
             if left:
                 yield PolicyEnforcement.of(where, reading, tuple(left))
@@ -180,7 +180,7 @@ def unenforced_text(enforcement: Sequence[PolicyEnforcement]) -> str | None:
             places.setdefault((each.policies, each.by, each.why, each.certain), []).append(each.at)
     parts = list(inapplicable_lines(enforcement))
     for (policies, by, why, certain), ats in places.items():
-        names, where = _listed([str(ref) for ref in policies]), _listed(ats)
+        names, where = _list_names([str(ref) for ref in policies]), _list_names(ats)
         if certain:
             parts.append(f"nothing enforces {names} at {where}: {why} (NotEnforced)")
         else:
@@ -193,7 +193,7 @@ def inapplicable_lines(enforcement: Iterable[PolicyEnforcement]) -> Iterator[str
     for each in enforcement:
         if not each.applies:
             verb = "does" if len(each.policies) == 1 else "do"
-            yield f"{_listed([str(ref) for ref in each.policies])} {verb} not apply to {each.at}: {each.why}"
+            yield f"{_list_names([str(ref) for ref in each.policies])} {verb} not apply to {each.at}: {each.why}"
 
 
 def doubt_lines(enforcement: Sequence[PolicyEnforcement]) -> Iterator[str]:
@@ -204,12 +204,12 @@ def doubt_lines(enforcement: Sequence[PolicyEnforcement]) -> Iterator[str]:
             decides = f"--set {each.setting}={'|'.join(each.choices)}"
             places.setdefault((each.policies, decides), []).append(each.at)
     for (policies, decides), ats in places.items():
-        names = _listed([str(ref) for ref in policies])
+        names = _list_names([str(ref) for ref in policies])
         then = f"nothing enforces {names}" if policies else "the caller has no identity"
-        yield f"no manifest says whether {_listed(ats)} has a proxy: ALLOW needs both possibilities"
+        yield f"no manifest says whether {_list_names(ats)} has a proxy: ALLOW needs both possibilities"
         yield f"without a proxy, {then}; to state which: {decides}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+def _list_names(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -37,7 +37,7 @@ SEVERAL_ENVIRONMENTS = Code(
 )
 
 Path = str | os.PathLike[str]
-_MOST_NAMED = 12
+_MAX_NAMES = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,8 +140,8 @@ def only_deployment(
 
 def several_environments(names: Sequence[str], way_out: Callable[[str], str]) -> Diagnostic:
     """Return the diagnostic that lists the environments and asks the user to choose one."""
-    shown = ", ".join(map(printable, names[:_MOST_NAMED]))
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    shown = ", ".join(map(printable, names[:_MAX_NAMES]))
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     message = f"there are {len(names)} environments: {shown}{more}"
     return Diagnostic(SEVERAL_ENVIRONMENTS, message, None, way_out(printable(names[0])))
 
@@ -207,6 +207,6 @@ def _matching(patterns: Sequence[str], names: Sequence[str]) -> set[str]:
 
 def _not_there(pattern: str, names: Sequence[str]) -> Diagnostic:
     near = did_you_mean(pattern, names)
-    shown = ", ".join(map(printable, names[:_MOST_NAMED])) + (", .." if len(names) > _MOST_NAMED else "")
+    shown = ", ".join(map(printable, names[:_MAX_NAMES])) + (", .." if len(names) > _MAX_NAMES else "")
     help_ = f"did you mean {near}?" if near else f"write {shown}" if names else "environments are those of folders"
     return Diagnostic(NO_ENVIRONMENT, f"there is no environment `{printable(pattern)}`", None, help_)

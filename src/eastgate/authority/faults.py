@@ -30,7 +30,9 @@ from eastgate.reading.repository import LeftOut
 from eastgate.settings import Settings
 
 UNFILLED = "they have placeholders; fill these in, or leave the files out: --exclude"
-_AT_HOME = frozenset({"ConfigMap", "Secret", "ServiceAccount"})  # objects of these kinds affect only their namespace
+_NAMESPACE_ONLY_KINDS = frozenset(
+    {"ConfigMap", "Secret", "ServiceAccount"}
+)  # objects of these kinds affect only their namespace
 
 
 class FaultReason(enum.StrEnum):
@@ -136,7 +138,7 @@ def about(fault: Fault) -> tuple[tuple[Target, ...], bool]:
         return (Everything(document.name if dns_label_problem(document.name) is None else None),), False
     if has_no_namespace(document):
         return (Everything(None),), False
-    if not document.group and document.kind in _AT_HOME and not _is_selected(document):
+    if not document.group and document.kind in _NAMESPACE_ONLY_KINDS and not _is_selected(document):
         return (Everything(document.home),), False
     if fault.reason is FaultReason.ROUTE and (gateways := _gateways(document)):
         return (RouteNamed(document.home, document.name, document.kind), *gateways), True

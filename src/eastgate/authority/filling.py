@@ -42,7 +42,7 @@ _FORMS: dict[AttributeKind, str] = {
     AttributeKind.AUTHORITY: "host",
     AttributeKind.PACKET_SOURCE: "source_ip",
 }
-_FRESH = "any-other"  # a name that no rule has
+_UNNAMED_VALUE = "any-other"  # a name that no rule has
 _NO_HEADERS = {"accept": "application/json"}  # the headers of a request without any header that rules look at
 
 
@@ -52,7 +52,7 @@ def with_values(question: Question, values: Mapping[Attribute, Known]) -> Questi
     headers, claims = dict(question.headers or {}), dict(question.claims or {})
     pairs: list[str] = []
     for attribute, value in values.items():
-        texts = [str(each).replace(OTHER, _FRESH) for each in _each(value)]
+        texts = [str(each).replace(OTHER, _UNNAMED_VALUE) for each in _each(value)]
         part = PARTS.get(attribute) or _FORMS.get(attribute.kind)
         if part is not None and texts:
             parts[part] = value if isinstance(value, int) else _spelled(part, texts[0])
@@ -86,5 +86,5 @@ def _spelled(part: str, text: str) -> str:
     if part == "path":
         return text if text.startswith("/") or text == "*" else f"/{text}"
     if part in ("host", "sni"):
-        return f"{text}.example" if text == _FRESH else text
+        return f"{text}.example" if text == _UNNAMED_VALUE else text
     return text

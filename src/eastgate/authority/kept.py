@@ -10,7 +10,7 @@ from typing import Any
 
 from eastgate.authority.decisions import Decision
 
-_WORKED_OUT = (
+_DERIVED_PROPERTIES = (
     "arrival",
     "conditions",
     "deciding_point",
@@ -22,13 +22,13 @@ _WORKED_OUT = (
 )
 """The properties that a decision derives from its authority's programs."""
 _STORED = ("_audit", "_outcome", "_trace", "allowed", "layers", "question", "unconsidered")
-_PLAIN = ("builtins", "eastgate")
+_PICKLED_PACKAGES = ("builtins", "eastgate")
 
 
 class KeptDecision(Decision):
     """A decision that was made in another process, or before a change."""
 
-    __slots__ = ("_pickled", *_WORKED_OUT)
+    __slots__ = ("_pickled", *_DERIVED_PROPERTIES)
 
     def __init__(self, pickled: bytes) -> None:
         self._pickled = pickled
@@ -53,7 +53,7 @@ def keep(decision: Decision) -> bytes:
     """Return a pickle of all properties of a decision, including those computed on first access."""
     for find_out in (lambda: decision.audit, lambda: decision.outcome, decision.trace):
         find_out()
-    parts = {name: getattr(decision, name) for name in (*_STORED, *_WORKED_OUT)}
+    parts = {name: getattr(decision, name) for name in (*_STORED, *_DERIVED_PROPERTIES)}
     arrival = decision.arrival
     parts["arrival"] = arrival._replace(entry=replace(arrival.entry, condition=None, guard=None))
     file = BytesIO()
@@ -66,7 +66,7 @@ class _Pickler(pickle.Pickler):
         """Leave out values that cannot be pickled: functions made by policies, and objects of libraries."""
         if isinstance(value, FunctionType):
             return (NotKept, (value.__qualname__,)) if "<locals>" in value.__qualname__ else NotImplemented
-        if not isinstance(value, type) and type(value).__module__.partition(".")[0] not in _PLAIN:
+        if not isinstance(value, type) and type(value).__module__.partition(".")[0] not in _PICKLED_PACKAGES:
             try:
                 value.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
             except TypeError:

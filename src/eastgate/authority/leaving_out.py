@@ -29,7 +29,7 @@ from eastgate.cluster.unread.left_out import diagnose_left_out
 from eastgate.reading.manifests import Document, codes
 from eastgate.reading.repository import LeftOut
 
-_REFUSED = frozenset({codes.BAD_PATTERN, codes.EMPTY_FOLDER, codes.EMPTY_INPUT, codes.KUSTOMIZATION_NAMED})
+_INPUT_ERRORS = frozenset({codes.BAD_PATTERN, codes.EMPTY_FOLDER, codes.EMPTY_INPUT, codes.KUSTOMIZATION_NAMED})
 """Errors in the user's request (a pattern, an empty folder), not in the files."""
 
 
@@ -43,7 +43,7 @@ def leave_out(manifests: Manifests) -> None:
         manifests.reporter.diagnostics.extend(diagnose_left_out(parts) if not manifests.reporter.errors else ())
         return
     refused = {id(error) for error in manifests.refused}
-    if any(id(error) in refused or error.code in _REFUSED for error in manifests.strays):
+    if any(id(error) in refused or error.code in _INPUT_ERRORS for error in manifests.strays):
         return
     for document, error in manifests.torn:
         manifests.faults.append(Fault.of_head(document, manifests.settings, [error]))
@@ -52,7 +52,7 @@ def leave_out(manifests: Manifests) -> None:
     manifests.torn, manifests.twice = [], []
     for fault in manifests.faults:
         if fault.reason is FaultReason.TWICE and fault.targets is None:
-            _narrow(manifests, fault)
+            _close_only_itself(manifests, fault)
         elif _is_left_out(fault):
             _leave_out_object(manifests, fault)
     _leave_out_rest(manifests)
@@ -105,10 +105,10 @@ def _close_both(manifests: Manifests, document: Document, error: Diagnostic) -> 
     fault.targets = tuple(dict.fromkeys([*(fault.targets or ()), *(target for some in targets for target in some)]))
 
 
-def _narrow(manifests: Manifests, fault: Fault) -> None:
+def _close_only_itself(manifests: Manifests, fault: Fault) -> None:
     """Close only the object that is written twice. Answers about other objects that it may affect name it as unread."""
     document = fault.document
-    closed = _itself(document)
+    closed = _as_target(document)
     if closed is None:
         _leave_out_object(manifests, fault)
         return
@@ -116,7 +116,7 @@ def _narrow(manifests: Manifests, fault: Fault) -> None:
     fault.targets = (closed,)
 
 
-def _itself(document: Document) -> Target | None:
+def _as_target(document: Document) -> Target | None:
     """Return an object as a target; None if it is not one, or if its name is invalid."""
     namespace, name = document.home, document.name
     if dns_label_problem(namespace) is not None:

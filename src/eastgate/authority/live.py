@@ -75,7 +75,7 @@ class LiveArrivals:
                 live.leave_out_others(values, at.fields)
                 at.complete(values, question)
                 if PORT not in values and PORT not in at.looked_at:
-                    values[PORT] = None  # for every value, and a known value is decided faster
+                    values[PORT] = None  # any value does, and a known one is decided faster
                 yield entry, at, values
 
     @property

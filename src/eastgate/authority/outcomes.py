@@ -49,9 +49,9 @@ OTHERWISE = "otherwise"
 WITHOUT_TOKEN, INVALID_TOKEN = "without a token", "with an invalid token"
 """Conditions that only tokens decide."""
 _METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
-_MOST_RULES = 30  # for each layer
-_MOST_TRIES = 200
-_MOST_OTHERS = 100
+_MAX_RULES = 30  # for each layer
+_MAX_TRIES = 200
+_MAX_CANDIDATES = 100
 _TEST_NETWORK = int(IPv4Address("192.0.2.1"))
 
 
@@ -181,9 +181,9 @@ class _ExampleSearch:
 
     def _allowed(self) -> Iterator[Question]:
         """Yield allowed questions: with values that a rule of each layer demands, and unnamed values for the rest."""
-        ways = [_unique([{}, *islice(self._fills(layer), _MOST_RULES)]) for layer in self._layers]
+        ways = [_unique([{}, *islice(self._fills(layer), _MAX_RULES)]) for layer in self._layers]
         others = self._others()
-        for choice in islice(product(*ways), _MOST_TRIES):
+        for choice in islice(product(*ways), _MAX_TRIES):
             wanted: dict[Attribute, Value] = {}
             for fill in choice:
                 wanted.update(fill)
@@ -213,7 +213,7 @@ class _ExampleSearch:
 
     def _other(self, attribute: Attribute) -> Value:
         matchers = [atom.matcher for atom in self._atoms if atom.attribute == attribute]
-        values = list(islice(_ordinary(attribute), _MOST_OTHERS))
+        values = list(islice(_ordinary(attribute), _MAX_CANDIDATES))
         return next((value for value in values if not any(matcher.contains(value) for matcher in matchers)), values[0])
 
     def shortened(self, question: Question) -> Question:

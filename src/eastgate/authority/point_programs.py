@@ -30,7 +30,7 @@ from eastgate.ir import (
 from eastgate.ir.attributes import Attribute
 
 _make = tuple.__new__  # half the time of a call of the class, which every question makes
-_MOST_POINTS = 65_536  # cached sequences of points
+_MAX_POINTS = 65_536  # cached sequences of points
 
 
 class PointPrograms:
@@ -162,7 +162,7 @@ class ProgramIndex(dict[EntryPoint, PointPrograms]):
 
     def __missing__(self, entry: EntryPoint) -> PointPrograms:
         """Find the programs of a new entry: cached ones are found without a call."""
-        if len(self) >= _MOST_POINTS:
+        if len(self) >= _MAX_POINTS:
             self.clear()
         found = self[entry] = self.at(entry.points)
         return found
@@ -171,7 +171,7 @@ class ProgramIndex(dict[EntryPoint, PointPrograms]):
         """Return the programs of points."""
         found = self._known.get(points)
         if found is None:
-            if len(self._known) >= _MOST_POINTS:
+            if len(self._known) >= _MAX_POINTS:
                 self._known.clear()
             programs = tuple(map(self._engine.program, points))
             found = self._known[points] = PointPrograms(points, programs, self._uncertain(points))

@@ -113,7 +113,7 @@ class KnownNames:
                 meant = name.lower() if kind is AttributeKind.HEADER else name
                 doubts += self._of(part, kind.value, meant, self._keys[kind], name)
         for name in question.external_auth:
-            if not all(map(self._is_written, name.partition(":")[0].split("."))):  # it may not exist
+            if not all(map(self._is_written, name.partition(":")[0].split("."))):  # a policy may name a missing one
                 doubts += self._of("external_auth", "external authorizer", name, self._authorizers, name)
         return doubts
 

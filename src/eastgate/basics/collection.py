@@ -21,12 +21,12 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-_MOST_UNCOLLECTED: Final = 200_000  # objects created, less objects freed
+_MAX_UNCOLLECTED: Final = 200_000  # objects created, less objects freed
 
 
 def collect_if_needed() -> None:
     """Collect garbage if there may be much of it. Use it in long work while collection is suspended."""
-    if gc.get_count()[0] > _MOST_UNCOLLECTED:
+    if gc.get_count()[0] > _MAX_UNCOLLECTED:
         gc.collect()
 
 

@@ -25,7 +25,7 @@ MAX_BYTES = 512 * 1024
 
 MAX_REDIRECTS = 3
 
-_MOVED = frozenset((301, 302, 303, 307, 308))
+_REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
 _PORTS = {"https": 443, "http": 80}
 _WITHOUT_BODY = frozenset(("GET", "HEAD", "DELETE", "TRACE", "OPTIONS", "CONNECT"))
 
@@ -223,7 +223,7 @@ def _headers(
 
 def _read(url: str, response: Response) -> HttpResponse | str:
     """Return a response, or the location of a redirect."""
-    if response.status in _MOVED and (location := _header(response, b"location")):
+    if response.status in _REDIRECT_STATUSES and (location := _header(response, b"location")):
         return location
     body = bytearray()
     for piece in response.iter_stream():

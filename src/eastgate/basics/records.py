@@ -23,13 +23,13 @@ _SPECIAL = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstat
 _ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 
 
-_LONGEST_REPR = 120
+_MAX_REPR_CHARS = 120
 
 
 def brief(value: object, text: str) -> str:
     """Return a `repr` in one short line: the type of a value, and its distinctive part."""
     line = f"<{type(value).__name__} {' '.join(text.split())}"
-    return f"{line}>" if len(line) < _LONGEST_REPR else f"{line[: _LONGEST_REPR - 2]}…>"
+    return f"{line}>" if len(line) < _MAX_REPR_CHARS else f"{line[: _MAX_REPR_CHARS - 2]}…>"
 
 
 def _dataclass(cls: type | None = None, **options: bool) -> Any:

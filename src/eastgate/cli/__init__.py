@@ -70,7 +70,7 @@ class _OneLine(logging.Formatter):
         return printable(super().format(record))
 
 
-_OF_MESH = frozenset(
+_MESH_PACKAGES = frozenset(
     ("envoy", "grpc", "h11", "hpack", "httptools", "opentelemetry", "prometheus_client", "spiffe", "watchfiles", "xds")
 )
 """The import names of the packages of the extra `mesh`."""
@@ -132,7 +132,10 @@ def _errors() -> Iterator[None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python reports it again at the end
         sys.exit(_UNDECIDED)
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and (package := (error.name or "").partition(".")[0]) in _OF_MESH:
+        if (
+            isinstance(error, ModuleNotFoundError)
+            and (package := (error.name or "").partition(".")[0]) in _MESH_PACKAGES
+        ):
             _report_missing(package)
         _report_bug(error)
         sys.exit(_UNDECIDED)

@@ -38,7 +38,7 @@ _EPILOG = (
     "ADDRESS is HOST:PORT or unix:PATH. Exits with 0 after SIGTERM or Ctrl-C, when open checks are answered; 2 if it "
     "could not be started. Decisions are lines of JSON on standard output, which `eastgate why` explains."
 )
-_FIRST = "127.0.0.1:9191"
+_DEFAULT_GRPC_ADDRESS = "127.0.0.1:9191"
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -58,7 +58,7 @@ class _CheckPorts:
         """Return the addresses for gRPC and for HTTP. Raises BadAddress."""
         from eastgate.control.authorizer.locating import ListenAddress
 
-        grpc = self.grpc or (() if self.http else (_FIRST,))
+        grpc = self.grpc or (() if self.http else (_DEFAULT_GRPC_ADDRESS,))
         return tuple(map(ListenAddress.of, grpc)), tuple(map(ListenAddress.of, self.http))
 
     def tools_address(self) -> ListenAddress | None:
@@ -85,7 +85,10 @@ _listening = record(
     "listening",
     _CheckPorts,
     click.option(
-        "--grpc", multiple=True, metavar="ADDRESS", help=f"Answer checks of Envoy over gRPC here. Default: {_FIRST}."
+        "--grpc",
+        multiple=True,
+        metavar="ADDRESS",
+        help=f"Answer checks of Envoy over gRPC here. Default: {_DEFAULT_GRPC_ADDRESS}.",
     ),
     click.option("--http", multiple=True, metavar="ADDRESS", help="Answer checks over HTTP here."),
     click.option("--admin", metavar="ADDRESS", help="Serve /healthz, /readyz and /metrics here."),

@@ -76,7 +76,7 @@ def _known(context: click.Context, what: str) -> list[dict[str, Any]]:
 
 
 DISAGREE = 3
-_LONGEST_RESULT = 2000
+_MAX_RESULT_CHARS = 2000
 UNANSWERED = 4
 _EXIT = (
     "Exits with 0 if the call was allowed and answered, 1 if it was denied, 2 if it could not be made, "
@@ -336,7 +336,7 @@ def _describe_mcp(call: dict[str, Any]) -> Iterator[str]:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST_RESULT else f"{text[:_LONGEST_RESULT]}… (all of it: -o json)"
+    return text if len(text) <= _MAX_RESULT_CHARS else f"{text[:_MAX_RESULT_CHARS]}… (all of it: -o json)"
 
 
 def _position(proxy: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ from eastgate.cli.questions import Asked, question_options
 from eastgate.cli.unconsidered import note_absence, status_of, tell
 from eastgate.cluster.unread import Handling
 
-_MOST_PLACES, _MOST_CONDITIONS = 5, 3  # listed requests
+_MAX_PLACES, _MAX_CONDITIONS = 5, 3  # listed requests
 _EXIT = (
     "Exits with 0 if allowed, 1 if denied (or DEPENDS: the verdict depends on parts that the question leaves out), "
     "2 if the question cannot be decided, "
@@ -101,7 +101,7 @@ def _explain(sources: Sources, asked: Asked, output: str) -> NoReturn:
 
 
 @dataclass(frozen=True, slots=True)
-class _More:
+class _AnswerDetails:
     """The parts of the answer beside the decision.
 
     - `warnings`: names in the question that are probably misspelt.
@@ -192,10 +192,10 @@ def _conditions(texts: Sequence[str]) -> str:
     """List the conditions of a verdict, and count the others."""
     others = [text for text in texts if text == OTHERWISE or text.startswith(("with ", "without "))]
     named = [text for text in texts if text not in others]
-    return " and ".join([*([f"for {_listed(named, _MOST_CONDITIONS)}"] if named else []), *others])
+    return " and ".join([*([f"for {_listed(named, _MAX_CONDITIONS)}"] if named else []), *others])
 
 
-def _listed(places: Sequence[str], most: int = _MOST_PLACES) -> str:
+def _listed(places: Sequence[str], most: int = _MAX_PLACES) -> str:
     more = len(places) - most
     return ", ".join(places[:most]) + (f" and {more} more" if more > 0 else "")
 
@@ -219,7 +219,7 @@ def _answer(question: Question, authority: Authority) -> PartialAnswer:
     return answer_question(question, authority)
 
 
-def _decide(sources: Sources, asked: Asked) -> tuple[Decision, _More]:
+def _decide(sources: Sources, asked: Asked) -> tuple[Decision, _AnswerDetails]:
     settings = sources.settings()
     in_namespace = any(value.startswith("namespace=") for value in sources.values)
     question = asked.question(settings, in_namespace=in_namespace)
@@ -242,7 +242,7 @@ def _decide(sources: Sources, asked: Asked) -> tuple[Decision, _More]:
     points = [point for point in answer.decision.points if isinstance(point, str)]
     notices = authority.notices(points) if any(each.by is None for each in enforcement) else []
     warn([*authority.warnings, *notices, *doubts])
-    return answer.decision, _More([*notices, *doubts], answer, sources.unread, is_hidden)
+    return answer.decision, _AnswerDetails([*notices, *doubts], answer, sources.unread, is_hidden)
 
 
 def _hides_http(decision: Decision, authority: Authority) -> bool:

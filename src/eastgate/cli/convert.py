@@ -27,8 +27,8 @@ from eastgate.settings import Settings, Sidecars
 if TYPE_CHECKING:
     from eastgate.reports.diff import DiffReport
 
-_LOST = 1
-_WRONG = 4
+_HAS_LOSSES = 1
+_FOUND_COUNTEREXAMPLE = 4
 _EPILOG = (
     "Exits with 0 if nothing was lost, 1 if the conversion has losses, 2 if the manifests cannot be read, "
     "3 if nothing was lost, but some policies are of unread kinds, or --verify could not prove it or had "
@@ -122,11 +122,11 @@ def _convert(
     _say(conversion, output, left_out, report, shown=out is None and not refused, verified=verified)
     if verified and conversion.is_empty:
         say("nothing was converted, so that there is nothing to verify", err=True)
-        sys.exit(_LOST if conversion.losses else PARTIAL)
+        sys.exit(_HAS_LOSSES if conversion.losses else PARTIAL)
     if report is not None and (status := _status(report, conversion)):
         sys.exit(status)
     is_partial = any(is_policy_like(unread) or unread.part is not None for unread in left_out)
-    sys.exit(_LOST if conversion.losses else PARTIAL if is_partial else 0)
+    sys.exit(_HAS_LOSSES if conversion.losses else PARTIAL if is_partial else 0)
 
 
 def _verify(
@@ -153,7 +153,7 @@ def _verify(
 def _status(report: DiffReport, conversion: Conversion) -> int:
     """Return the exit status of a verification; 0 if the losses explain every changed verdict."""
     if report.wider or (report.changes and not conversion.losses):
-        return _WRONG
+        return _FOUND_COUNTEREXAMPLE
     return 0 if report.proven and report.common else PARTIAL
 
 

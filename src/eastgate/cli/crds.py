@@ -100,7 +100,7 @@ def _git(*words: str, about: str | None = None, folder: Path | None = None, more
     return run.stdout
 
 
-_ONE_LINE = 10_000  # a rule that is cut into lines is hard to read, and to find
+_MAX_LINE_CHARS = 10_000  # a rule that is cut into lines is hard to read, and to find
 
 
 def _service(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, str] | None:
@@ -262,7 +262,7 @@ def _text(made: list[dict[str, Any]], output: str) -> str:
 
     return str(
         yaml.dump_all(
-            made, Dumper=Anchorless, sort_keys=False, width=_ONE_LINE, allow_unicode=True, explicit_start=True
+            made, Dumper=Anchorless, sort_keys=False, width=_MAX_LINE_CHARS, allow_unicode=True, explicit_start=True
         )
     )
 

@@ -36,14 +36,14 @@ from eastgate.cli.output import (
 from eastgate.cli.progress import progress
 from eastgate.reading.manifests.files import STDIN
 
-_MOST_NAMED = 3
-_MOST_TITLED = 12  # environments in a heading
-_MOST_ALIKE = 5  # diagnostics of one code in full
-_ORDER = ("DENY", "DEPENDS", "ALLOW")  # characters of the first line
-_WHOLE = ("dot", "mermaid", "svg", "html", "csv", "whole")  # a separator that is in no text
+_MAX_NAMES = 3
+_MAX_TITLE_NAMES = 12  # environments in a heading
+_MAX_PER_CODE = 5  # diagnostics of one code in full
+_VERDICT_ORDER = ("DENY", "DEPENDS", "ALLOW")  # in the first line
+_UNMERGEABLE_FORMATS = ("dot", "mermaid", "svg", "html", "csv", "whole")  # formats that cannot be merged
 
 
-_Shown: TypeAlias = tuple[Diagnostic, list[str]]
+_DiagnosedEnvironments: TypeAlias = tuple[Diagnostic, list[str]]
 """A diagnostic, and the names of its environments."""
 
 
@@ -145,7 +145,7 @@ def answer_all(
     elif output in ("name", "github"):
         for line in dict.fromkeys(line for answer in given.values() for line in answer.text):
             emit(line + "\n")
-    elif output in _WHOLE:
+    elif output in _UNMERGEABLE_FORMATS:
         _write_whole(given)
     else:
         _write_text(answers, given, is_markdown=output == "markdown")
@@ -205,7 +205,7 @@ def only(sources: Sources, why: str) -> Sources:
     return each[0].settled
 
 
-def listed(names: Sequence[str], of: int, most: int = _MOST_NAMED) -> str:
+def listed(names: Sequence[str], of: int, most: int = _MAX_NAMES) -> str:
     """Return the names of environments as text: `dev, prod and 3 more`, or the number of all."""
     if len(names) == of and of > most:
         return f"all {of} environments"
@@ -253,7 +253,7 @@ def _write_text(
     is_told = first is not None and len(groups) == 1 and len(given) == len(answers)
     for number, (names, answer) in enumerate(groups):
         gap = "\n" if number or first is not None else ""
-        title = listed(names, len(answers), _MOST_TITLED)
+        title = listed(names, len(answers), _MAX_TITLE_NAMES)
         heading = f"#### {title}\n\n" if is_markdown else "" if is_told else f"{_bold(title + ':')}\n"
         text = "\n".join(answer.text).split("\n")[len(shared) :]
         say(f"{gap}{heading}" + "\n".join(text))
@@ -265,7 +265,7 @@ def _write_text(
 def _nothing_to_show(empty: Mapping[str, EnvironmentAnswer], of: int) -> str:
     read = f" {FROM_WHAT_WAS_READ}" if any(answer.status == PARTIAL for answer in empty.values()) else ""
     names = listed(list(empty), of)
-    count = f"{len(empty)} environments: " if _MOST_NAMED < len(empty) < of else ""
+    count = f"{len(empty)} environments: " if _MAX_NAMES < len(empty) < of else ""
     return f"nothing to show{read} in {count}{names}"
 
 
@@ -290,7 +290,7 @@ def _first_line(answers: dict[str, EnvironmentAnswer]) -> str | None:
             summaries.setdefault(answer.summary, []).append(name)
     if not summaries:
         return None
-    ranks = {verdict: rank for rank, verdict in enumerate(_ORDER)}
+    ranks = {verdict: rank for rank, verdict in enumerate(_VERDICT_ORDER)}
     ordered = sorted(summaries, key=lambda summary: ranks.get(summary.split(" ")[0], -1))
     parts = [_with_names(summary, listed(summaries[summary], len(answers))) for summary in ordered]
     failed = [name for name, answer in answers.items() if answer.failures and not answer.is_absent]
@@ -329,9 +329,9 @@ def _add_failures(answers: dict[str, EnvironmentAnswer], notes: Notes) -> None:
             notes.add_line(line, name)
 
 
-def _by_code(shown: Sequence[_Shown]) -> dict[str, list[_Shown]]:
+def _by_code(shown: Sequence[_DiagnosedEnvironments]) -> dict[str, list[_DiagnosedEnvironments]]:
     """Group diagnostics by their codes, in the order of first occurrence."""
-    groups: dict[str, list[_Shown]] = {}
+    groups: dict[str, list[_DiagnosedEnvironments]] = {}
     for pair in shown:
         groups.setdefault(pair[0].code.id, []).append(pair)
     return groups
@@ -379,9 +379,9 @@ class Notes:
         for several in _by_code(shown).values():
             texts += [
                 f"{render_all([diagnostic], color=color)}{self._where(names)}"
-                for diagnostic, names in several[:_MOST_ALIKE]
+                for diagnostic, names in several[:_MAX_PER_CODE]
             ]
-            if more := several[_MOST_ALIKE:]:
+            if more := several[_MAX_PER_CODE:]:
                 names = list(dict.fromkeys(name for _, names in more for name in names))
                 code = more[0][0].code
                 texts.append(f"{code.severity}[{code.id}]: {len(more)} more in {listed(names, len(self._names))}")

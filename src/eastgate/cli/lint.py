@@ -58,7 +58,7 @@ _THRESHOLDS = {
     "info": tuple(Severity),
     "never": (),
 }
-_MOST_NAMED = 12  # environments
+_MAX_NAMES = 12  # environments
 _EXIT = (
     "Exits with 0 without findings of the severity of --fail-on or higher; 1 with such a finding, including errors in "
     "manifests; 3 without, if a part or a kind of policies could not be read; 2 if nothing could be read."
@@ -122,7 +122,7 @@ def lint(
     names = tuple(found) if len(found) > 1 else ()
     unbuilt = list(dict.fromkeys(part for each in found.values() for part in each.unbuilt))
     beside = list_lost(found, None if sources.verbose else MOST_LISTED)
-    shown = _Shown(merged, excluded, comparison, baseline, names, sources.verbose, unbuilt, beside)
+    shown = _OutputForm(merged, excluded, comparison, baseline, names, sources.verbose, unbuilt, beside)
     if output == "json" and len(found) > 1:
         emit_json({"environments": {name: shown.within(name, each).to_json() for name, each in found.items()}})
     else:
@@ -133,7 +133,7 @@ def lint(
     sys.exit(combine(statuses, decisive=DENIED))
 
 
-def _status(shown: _Shown, found: EnvironmentFindings, fail_on: str) -> int:
+def _status(shown: _OutputForm, found: EnvironmentFindings, fail_on: str) -> int:
     """Return the exit status for the findings in one environment."""
     if found.is_unanswered:
         return UNDECIDED
@@ -200,7 +200,7 @@ def _prefixes(values: Sequence[str], option: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _OutputForm:
     """The form of the output. `each`: no grouping. `beside` lists parts that could not be read."""
 
     findings: Sequence[Finding]
@@ -216,7 +216,7 @@ class _Shown:
     def new(self) -> Sequence[Finding]:
         return self.findings if self.comparison is None else self.comparison.new
 
-    def within(self, name: str, found: EnvironmentFindings) -> _Shown:
+    def within(self, name: str, found: EnvironmentFindings) -> _OutputForm:
         """Return the output for one environment."""
         compared = self.comparison
         return replace(
@@ -240,7 +240,7 @@ def _in_environment(findings: Sequence[Finding], name: str) -> tuple[Finding, ..
     return tuple(finding for finding in findings if not finding.environments or name in finding.environments)
 
 
-def _emit(shown: _Shown, output: str) -> None:
+def _emit(shown: _OutputForm, output: str) -> None:
     match output:
         case "json":
             emit_json(shown.to_json())
@@ -258,13 +258,13 @@ def _emit(shown: _Shown, output: str) -> None:
             say(counted(groups) + read + _linted(shown) + _known(shown) + left_out(shown.excluded))
 
 
-def _linted(shown: _Shown) -> str:
+def _linted(shown: _OutputForm) -> str:
     """Return a line with the environments of the findings, if there are several."""
     names = shown.environments
-    return f"; {len(names)} environments: {enumerated(list(map(printable, names)), _MOST_NAMED)}" if names else ""
+    return f"; {len(names)} environments: {enumerated(list(map(printable, names)), _MAX_NAMES)}" if names else ""
 
 
-def _known(shown: _Shown) -> str:
+def _known(shown: _OutputForm) -> str:
     """Return a line about the findings in the baseline, and whether it can be shortened."""
     if shown.comparison is None:
         return ""

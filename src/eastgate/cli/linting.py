@@ -38,7 +38,7 @@ _CLOSED = frozenset({"EG6040", "EG6041", "EG6046"})
 _ANYWHERE = frozenset({"ConfigMap", "Namespace", "Secret", "ServiceAccount"})
 """Kinds that several environments for one cluster may each have."""
 
-_MOST_BESIDE = 50  # environments of one cluster
+_MAX_OTHER_ENVIRONMENTS = 50  # environments of one cluster
 
 Finder: TypeAlias = Callable[[Manifests], list[Finding]]
 
@@ -183,7 +183,7 @@ def _without_found_elsewhere(name: str, found: Mapping[str, EnvironmentFindings]
         return here
     others = [each.declared for each in found.values() if each is not here]
     others = [declared for declared in others if declared.objects and here.declared.may_be_beside(declared)]
-    if not others or len(others) > _MOST_BESIDE:
+    if not others or len(others) > _MAX_OTHER_ENVIRONMENTS:
         return here
     gone = set(here.absences(others))
     return replace(here, findings=[finding for finding in here.findings if finding not in gone])

@@ -328,7 +328,7 @@ def handling_of(unread: str | None) -> Handling:
     return Handling.BY_KIND if unread is None else Handling(unread)
 
 
-_READING = (
+_READING_OPTIONS = (
     click.option(
         "-f",
         "--filename",
@@ -357,7 +357,7 @@ _READING = (
 
 def source_options(*others: Decorator, namespace: Decorator = default_namespace) -> Decorator:
     """Add the options for manifests and how to read them, and `others`, as the record `sources`."""
-    return record("sources", Sources.of, *_READING, namespace, *others)
+    return record("sources", Sources.of, *_READING_OPTIONS, namespace, *others)
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str]:

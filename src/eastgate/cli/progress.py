@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_PATIENCE = 1.0
+_DELAY_SECONDS = 1.0
 
 
 @contextmanager
@@ -37,7 +37,7 @@ class _Bar:
 
     def show(self, done: int, total: int) -> None:
         if self._close is None:
-            if time.monotonic() - self._start < _PATIENCE:
+            if time.monotonic() - self._start < _DELAY_SECONDS:
                 return
             self._open(total)
         self._update(done, total)

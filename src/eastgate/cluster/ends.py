@@ -19,7 +19,7 @@ from eastgate.ir import Known, Predicate
 from eastgate.ir.attributes import Attribute
 
 DEFAULT_NAMESPACE = "default"
-_MOST_TEXTS = 4096  # cached texts
+_MAX_TEXTS = 4096  # cached texts
 
 
 class _End(tuple[str, ...]):
@@ -296,7 +296,7 @@ def canonical(text: str) -> str:
     return f"{kind}:{rest}" if slash and kind in NAMESPACED else text
 
 
-@lru_cache(_MOST_TEXTS)
+@lru_cache(_MAX_TEXTS)
 def parse_source(text: str, namespace: str = DEFAULT_NAMESPACE, *, is_given: bool = False) -> Source:
     """Parse a source. Raises QuestionError for any other text.
 
@@ -334,7 +334,7 @@ def destination_of(kind: str, value: str) -> Destination:
     return Host(value) if f"{kind}:" == Host.prefix else _DESTINATIONS[kind].of_key(value)
 
 
-@lru_cache(_MOST_TEXTS)
+@lru_cache(_MAX_TEXTS)
 def parse_destination(text: str, namespace: str = DEFAULT_NAMESPACE) -> Destination:
     """Parse a destination; `namespace` is that of an end without one. Raises QuestionError for any other text."""
     text = canonical(text)

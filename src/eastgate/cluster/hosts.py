@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-_MOST_LABELS = 128  # labels that a wildcard can match; no DNS name has more
+_MAX_LABELS = 128  # labels that a wildcard can match; no DNS name has more
 
 
 def hosts_meaning(host: str) -> Iterator[str]:
@@ -16,7 +16,7 @@ def hosts_meaning(host: str) -> Iterator[str]:
     yield host
     if host.startswith("."):
         yield host[1:]  # an empty first label does not count
-    rest = host.split(".", host.count(".") - _MOST_LABELS)[-1] if host.count(".") > _MOST_LABELS else host
+    rest = host.split(".", host.count(".") - _MAX_LABELS)[-1] if host.count(".") > _MAX_LABELS else host
     while rest:
         if f"*.{rest}" != host:
             yield f"*.{rest}"

@@ -12,16 +12,16 @@ _LABEL = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _WORD = regex(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
-_LONGEST_LABEL = 63
-_LONGEST_SUBDOMAIN = 253
+_MAX_LABEL_CHARS = 63
+_MAX_SUBDOMAIN_CHARS = 253
 
 
 def dns_label_problem(text: str) -> str | None:
     """Return the reason why a text is no DNS label, as the names of namespaces and Services are, or None."""
     if not text:
         return "it is empty"
-    if len(text) > _LONGEST_LABEL:
-        return f"it is longer than {_LONGEST_LABEL} characters"
+    if len(text) > _MAX_LABEL_CHARS:
+        return f"it is longer than {_MAX_LABEL_CHARS} characters"
     if not _LABEL.fullmatch(text):
         return "it may hold only lower-case letters, digits and '-', and starts and ends with a letter or digit"
     return None
@@ -31,8 +31,8 @@ def dns_subdomain_problem(text: str) -> str | None:
     """Return the reason why a text is no DNS subdomain, as the names of most objects are, or None."""
     if not text:
         return "it is empty"
-    if len(text) > _LONGEST_SUBDOMAIN:
-        return f"it is longer than {_LONGEST_SUBDOMAIN} characters"
+    if len(text) > _MAX_SUBDOMAIN_CHARS:
+        return f"it is longer than {_MAX_SUBDOMAIN_CHARS} characters"
     if not _SUBDOMAIN.fullmatch(text):
         return (
             "it may hold only lower-case letters, digits, '-' and '.', "
@@ -61,8 +61,8 @@ def label_value_problem(text: str) -> str | None:
 
 
 def _word_problem(text: str, subject: str) -> str | None:
-    if len(text) > _LONGEST_LABEL:
-        return f"{subject} is longer than {_LONGEST_LABEL} characters"
+    if len(text) > _MAX_LABEL_CHARS:
+        return f"{subject} is longer than {_MAX_LABEL_CHARS} characters"
     if not _WORD.fullmatch(text):
         return f"{subject} may hold only letters, digits, '-', '_' and '.', and starts and ends with a letter or digit"
     return None

@@ -47,7 +47,7 @@ MESH_PROXIES = frozenset({PROXY_CONTAINER, "istio-proxy", "linkerd-proxy"})
 """The names of containers that are the proxy of a mesh."""
 
 _INJECT = "sidecar.istio.io/inject"
-_YES = frozenset({"on", "true", "y", "yes"})  # in any letter case
+_TRUE_TEXTS = frozenset({"on", "true", "y", "yes"})  # in any letter case
 _INJECTED = "sidecar.istio.io/status"  # the annotation of a pod that has a sidecar
 _REVISION = "istio.io/rev"
 _MODE = "istio.io/dataplane-mode"
@@ -212,7 +212,7 @@ class Workload:
         asked = self.annotations.get(_INJECT) if label is None else label
         if not asked:
             return None
-        if asked.lower() not in _YES:
+        if asked.lower() not in _TRUE_TEXTS:
             return False
         return True if label in (None, "true") else None
 

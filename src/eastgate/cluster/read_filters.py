@@ -118,11 +118,11 @@ _ORIGINS: ListOf[None] = ListOf(
     _matching(_ORIGIN.pattern, "an origin", 253, "write `*`, or an origin such as https://www.example.com")
 )
 _NAMES: ListOf[None] = ListOf(_NAME)
-_FIRST = first_of_each(lambda header: str(header[0]).lower())
+_first_by_name = first_of_each(lambda header: str(header[0]).lower())
 _SET = each(
     {"name": Field(_NAME, required=True), "value": Field(_VALUE, required=True)},
     make=lambda name, value: (name, value),
-    together=_FIRST,
+    together=_first_by_name,
 )
 
 

@@ -37,7 +37,7 @@ from eastgate.reading.manifests.shapes.reading import reader
 from eastgate.reading.manifests.shapes.shape import Choice, Field, ListOf, Record, Text
 
 _HOSTNAME = regex(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_HOSTNAME = 253
+_MAX_HOSTNAME_CHARS = 253
 _SELECTOR_FIELDS = ("matchLabels", "matchExpressions")
 _REQUIRED: Of = Field(TEXT, required=True)
 
@@ -47,7 +47,7 @@ _REQUIRED: Of = Field(TEXT, required=True)
 
 def _hostname_problems(hostname: str) -> Iterator[Problem]:
     """Yield the problems of a hostname. A hostname with a variable is unknown, which is no problem of the object."""
-    if _HOSTNAME.fullmatch(hostname) and len(hostname) <= _LONGEST_HOSTNAME:
+    if _HOSTNAME.fullmatch(hostname) and len(hostname) <= _MAX_HOSTNAME_CHARS:
         return
     if variable_in(hostname) is not None:
         return

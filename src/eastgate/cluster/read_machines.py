@@ -17,7 +17,7 @@ from eastgate.cluster.shapes import TEXT, Fields, each, given, record
 from eastgate.reading.manifests.shapes.shape import Field, Record
 
 _INJECT = "sidecar.istio.io/inject"  # copied from an annotation of the machine to a label of its pod
-_LONGEST_NAME = 63
+_MAX_NAME_CHARS = 63
 
 
 # Shapes
@@ -91,8 +91,8 @@ def _maker(kind: str) -> Callable[..., Controller]:
         pod_labels = {
             **(labels or {}),
             "kubevirt.io": "virt-launcher",
-            "vm.kubevirt.io/name": hostname or machine.partition(".")[0][:_LONGEST_NAME],
-            **({"vmi.kubevirt.io/id": machine} if len(machine) <= _LONGEST_NAME else {}),
+            "vm.kubevirt.io/name": hostname or machine.partition(".")[0][:_MAX_NAME_CHARS],
+            **({"vmi.kubevirt.io/id": machine} if len(machine) <= _MAX_NAME_CHARS else {}),
         }
         written = annotations or {}
         if _INJECT in written:

@@ -180,14 +180,14 @@ def _call(*, type: str = "", **fields: Any) -> GrpcMatch:  # noqa: A002
 _REQUIRED: Of = Field(TEXT, required=True)
 _COMPARED = Choice((PathType.EXACT, PathType.REGEX))
 _HEADER: Text[None] = Text(make=str.lower)
-_FIRST = first_of_each(lambda match: str(match.name))
-_MATCHES = each(matches(_FIRST), make=RouteMatch, together=lambda some: some or (RouteMatch(),))
+_first_by_name = first_of_each(lambda match: str(match.name))
+_MATCHES = each(matches(_first_by_name), make=RouteMatch, together=lambda some: some or (RouteMatch(),))
 _METHOD = record(
     {"type": _COMPARED, "service": TEXT, "method": TEXT},
     Demand(_method_problems),
     shorthand="write `method: {{method: {}}}`",
 )
-_CALLS = each({"method": _METHOD, "headers": _values(_HEADER, _FIRST)}, make=_call)
+_CALLS = each({"method": _METHOD, "headers": _values(_HEADER, _first_by_name)}, make=_call)
 _TIME = Text("a duration", Demand(_duration_problems), make=_milliseconds)
 _STATUSES: ListOf[None] = ListOf(Whole(400, 599, codes.BAD_VALUE, "a status"))
 _TIMEOUTS = record({"request": _TIME, "backendRequest": _TIME}, Demand(_timeout_problems), make=Timeouts)

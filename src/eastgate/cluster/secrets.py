@@ -54,7 +54,7 @@ def _is_unknown(value: object) -> bool:
         value = value[0]
     if not isinstance(value, str):
         return False
-    return _is_open(value) or placeholder_in_wrong(value) is not None or _STANDS_FOR.fullmatch(value) is not None
+    return _is_open(value) or placeholder_in_wrong(value) is not None or _PLACEHOLDER.fullmatch(value) is not None
 
 
 def _is_open(value: str) -> bool:
@@ -63,7 +63,7 @@ def _is_open(value: str) -> bool:
 
 
 _ENCRYPTED = "ENC["
-_STANDS_FOR = regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\.{3}.*|.*\.{3}")  # the name of a value, and never base64
+_PLACEHOLDER = regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\.{3}.*|.*\.{3}")  # the name of a value, and never base64
 _BASE64 = "write it in base64, or write it as it is under stringData"
 
 

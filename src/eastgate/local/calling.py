@@ -25,7 +25,7 @@ from eastgate.reading.strict_json import Json
 
 
 _BY_PROXY = "proxy/"
-_OF_PROTOCOL = (UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION)
+_PROTOCOL_REFUSALS = (UNREAD_MESSAGE, NO_SESSION, NO_SUCH_SESSION)
 _ANSWERED = ("via_upstream", "direct_response")  # prefixes of the details if the application answered
 
 
@@ -109,12 +109,12 @@ class CallResult:
         observation = self.observation
         if observation is None or self.destination is None:
             return False
-        if not observation.allowed and (observation.who.startswith(_BY_PROXY) or observation.who in _OF_PROTOCOL):
+        if not observation.allowed and (observation.who.startswith(_BY_PROXY) or observation.who in _PROTOCOL_REFUSALS):
             return True
         return observation.asked and any(layer.asks for layer in self.decision.layers)
 
 
-_LOG_TIMEOUT = 15.0  # for a proxy to write its line; long, for a busy machine
+_LOG_TIMEOUT_SECONDS = 15.0  # for a proxy to write its line; long, for a busy machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class _Observations:
         if source is None:
             return None
         try:
-            async with asyncio.timeout(_LOG_TIMEOUT):
+            async with asyncio.timeout(_LOG_TIMEOUT_SECONDS):
                 while source not in self._by_source:
                     self._arrived.clear()
                     await self._arrived.wait()

@@ -115,7 +115,7 @@ def _is_by_network(decision: Decision) -> bool:
 
 __all__ = ["CallResult", "McpRequest", "client_of", "make_calls"]
 
-_TIMEOUT = 5.0
+_TIMEOUT_SECONDS = 5.0
 
 
 async def make_calls(
@@ -125,7 +125,7 @@ async def make_calls(
     body: bytes = b"",
     raw: bool = False,
     mcp: McpRequest | None = None,
-    timeout: float = _TIMEOUT,
+    timeout: float = _TIMEOUT_SECONDS,
 ) -> list[CallResult]:
     """Call every workload, or gateway, that the question leads to. Raises QuestionError if it leads nowhere.
 

@@ -24,7 +24,7 @@ from eastgate.control.events import (
 )
 from eastgate.dialects import registered
 
-_SHOWN = 8  # names of workloads in a line
+_MAX_NAMES = 8  # names of workloads in a line
 
 
 class EventText:
@@ -192,8 +192,8 @@ def _count_names(names: Sequence[str]) -> str:
 
 
 def _shorten(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more
 
 
 def _describe_touched(touched: tuple[str, ...]) -> str:

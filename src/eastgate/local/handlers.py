@@ -25,8 +25,8 @@ from eastgate.local.mesh import LocalMesh, policies_at
 from eastgate.reports.explain import explain
 from eastgate.reports.why.proxies import explain_observation
 
-_MOST_QUEUED = 10_000
-_LONGEST_CALL = 60.0
+_MAX_QUEUED_EVENTS = 10_000
+_MAX_CALL_SECONDS = 60.0
 _QUESTION_PARTS = RequestParts.__annotations__.keys() - {
     "token",
     "certificate",
@@ -84,7 +84,7 @@ class Handlers:
             "engine": decision.to_json(),
             "agrees": call.agrees or handshake or not made,
             "check": _check_to_json(call),
-            "note": self._describe_oddity(call, observation),
+            "note": self._describe_note(call, observation),
             "body": called.body.decode("utf-8", "replace"),
             "way": call.destination.title if call.destination is not None else None,
             "mcp": _mcp_to_json(call.mcp) if call.mcp is not None else None,
@@ -94,7 +94,7 @@ class Handlers:
             message["explanation"] = None if handshake else explain(decision, color=color)
         return message
 
-    def _describe_oddity(self, call: CallResult, observation: Observation | None) -> str | None:
+    def _describe_note(self, call: CallResult, observation: Observation | None) -> str | None:
         """Describe a fact beside the verdicts."""
         if observation is not None and observation.level == "handshake":
             return "the handshake failed, so that no policy was asked"
@@ -139,7 +139,7 @@ class Handlers:
 
     async def events(self, _arguments: Message) -> AsyncIterator[Message]:
         """Yield every event from now on. A slow client misses some events, and gets their number."""
-        waiting: asyncio.Queue[MeshEvent] = asyncio.Queue(_MOST_QUEUED)
+        waiting: asyncio.Queue[MeshEvent] = asyncio.Queue(_MAX_QUEUED_EVENTS)
         missed = 0
 
         def enqueue(event: MeshEvent) -> None:
@@ -334,6 +334,6 @@ def _body(arguments: Message) -> bytes:
 
 def _timeout(arguments: Message) -> float:
     timeout = arguments.get("timeout", 5.0)
-    if not isinstance(timeout, int | float) or not 0 < timeout <= _LONGEST_CALL:
-        raise ControlFailed(f"`timeout` is up to {_LONGEST_CALL:.0f} seconds")
+    if not isinstance(timeout, int | float) or not 0 < timeout <= _MAX_CALL_SECONDS:
+        raise ControlFailed(f"`timeout` is up to {_MAX_CALL_SECONDS:.0f} seconds")
     return float(timeout)

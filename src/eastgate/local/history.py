@@ -8,8 +8,8 @@ from typing import Any
 
 from eastgate.control.access_log import UNREACHABLE, Observation, Repeats, read_record
 
-_KEPT = 10_000
-_UNREACHABLE_KEPT = 100
+_MAX_DECISIONS = 10_000
+_MAX_UNREACHABLE = 100
 
 
 class History:
@@ -18,7 +18,7 @@ class History:
     def __init__(self) -> None:
         self._decisions: dict[int, Observation] = {}
         self._repeats = Repeats()
-        self._unreachable: deque[object] = deque(maxlen=_UNREACHABLE_KEPT)  # connections that no application accepted
+        self._unreachable: deque[object] = deque(maxlen=_MAX_UNREACHABLE)  # connections that no application accepted
         self._count = 0
         self._last: int | None = None
 
@@ -39,7 +39,7 @@ class History:
         """Keep a decision; return its number."""
         self._count += 1
         self._decisions[self._count] = observation
-        if len(self._decisions) > _KEPT:
+        if len(self._decisions) > _MAX_DECISIONS:
             del self._decisions[next(iter(self._decisions))]
         if not self._repeats.is_repeat(observation):
             self._last = self._count

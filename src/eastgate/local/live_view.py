@@ -32,12 +32,12 @@ from eastgate.local.event_text import EventText, describe_call, describe_size, f
 from eastgate.local.machine.rundir import DEFAULT_NAME
 from eastgate.local.mesh import LocalMesh
 
-_MOST_ROWS = 200  # rows
+_MAX_ROWS = 200  # rows
 _FRAME_LINES = 4  # lines of header, titles and footer, and one for the cursor
-_REFRESH = 0.1  # between two redraws
-_WIDEST_NAME = 26  # maximal width of callers and workloads
-_LAST_WIDTH = 22  # minimal width of the last request
-_DECIDER_WIDTH = 30  # minimal width of its decider; without room, only `why` shows it
+_REFRESH_SECONDS = 0.1  # between two redraws
+_MAX_NAME_WIDTH = 26  # maximal width of callers and workloads
+_MIN_REQUEST_WIDTH = 22  # minimal width of the last request
+_MIN_DECIDER_WIDTH = 30  # minimal width of its decider; without room, only `why` shows it
 _GAP = 2
 
 
@@ -109,7 +109,7 @@ class LiveView:
             case _:
                 pass
         if self._soon is None:  # many events, one redraw
-            self._soon = asyncio.get_running_loop().call_later(_REFRESH, self._refresh)
+            self._soon = asyncio.get_running_loop().call_later(_REFRESH_SECONDS, self._refresh)
 
     def _refresh(self) -> None:
         self._soon = None
@@ -123,7 +123,7 @@ class LiveView:
         key = (self._event_text.find_caller(observation), f"{observation.workload}:{observation.port}")
         edge = self._edges.get(key)
         if edge is None:
-            if len(self._edges) >= _MOST_ROWS:
+            if len(self._edges) >= _MAX_ROWS:
                 del self._edges[min(self._edges, key=lambda row: self._edges[row].number)]
             edge = self._edges[key] = _Edge(number, observation, self._event_text.find_decider(observation))
         edge.number, edge.observation, edge.decider = number, observation, self._event_text.find_decider(observation)
@@ -201,17 +201,17 @@ def _widths(
 ) -> tuple[int, int, int, int]:
     """Return the widths of caller, workload, last request and decider, for their joint width; 0 leaves one out."""
     names = [max(map(len, column)) for column in (callers, workloads)]
-    is_tight = sum(names) + _LAST_WIDTH + 2 * _GAP > width
-    wanted = [min(longest, _WIDEST_NAME) if is_tight else longest for longest in names]
-    least = max(0, width - _LAST_WIDTH - 2 * _GAP)
+    is_tight = sum(names) + _MIN_REQUEST_WIDTH + 2 * _GAP > width
+    wanted = [min(longest, _MAX_NAME_WIDTH) if is_tight else longest for longest in names]
+    least = max(0, width - _MIN_REQUEST_WIDTH - 2 * _GAP)
     if sum(wanted) > least:  # each gets at most its share, and the rest of the other
         half = least // 2
         first = min(wanted[0], max(half, least - wanted[1]))
         wanted = [max(8, first), max(8, min(wanted[1], least - first))]
     left = max(8, width - sum(wanted) - 2 * _GAP)
-    if left < _LAST_WIDTH + _GAP + _DECIDER_WIDTH:
+    if left < _MIN_REQUEST_WIDTH + _GAP + _MIN_DECIDER_WIDTH:
         return wanted[0], wanted[1], left, 0
-    last = max(_LAST_WIDTH, min(max(map(len, lasts)), left - _GAP - _DECIDER_WIDTH))
+    last = max(_MIN_REQUEST_WIDTH, min(max(map(len, lasts)), left - _GAP - _MIN_DECIDER_WIDTH))
     return wanted[0], wanted[1], last, left - _GAP - last
 
 

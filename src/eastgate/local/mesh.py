@@ -64,8 +64,8 @@ from eastgate.local.placing import LocalPlacement
 from eastgate.local.proxies import Proxies, wait_until_listening
 from eastgate.settings import Settings
 
-_START_TIMEOUT = 60.0  # many Envoys on a small machine start slowly
-_SETTLE_TIMEOUT = 30.0
+_START_TIMEOUT_SECONDS = 60.0  # many Envoys on a small machine start slowly
+_SETTLE_TIMEOUT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class LocalMesh:
         self._stack.push_async_callback(self.proxies.stop)
         self._stack.callback(self.server.listen(self._on_server_event))
         self._placement = LocalPlacement(self._addresses, self.options.apps, self.proxies.built_in_app)
-        await self._apply(Changes(Manifests(authority.settings)), _START_TIMEOUT)
+        await self._apply(Changes(Manifests(authority.settings)), _START_TIMEOUT_SECONDS)
         self._modes = {node: self._compute_modes(node) for node in self.sites}
         self._report_closures()
         self._report_unconsidered()
@@ -202,7 +202,7 @@ class LocalMesh:
         """
         began = time.monotonic() if began is None else began
         async with self._changing:
-            updated = await self._apply(changes, _SETTLE_TIMEOUT)
+            updated = await self._apply(changes, _SETTLE_TIMEOUT_SECONDS)
         return self._report_enforced(began, updated, changes.names)
 
     def _report_enforced(

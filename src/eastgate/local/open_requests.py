@@ -29,14 +29,14 @@ from eastgate.ir import AssumedConsent, GatheredAnswers, Known, Pending, Request
 from eastgate.ir.attributes import BACKEND, MCP_METHOD, MCP_TOOL, PORT, Attribute
 from eastgate.ir.symbolic.callers import CallerCell
 
-_UPTAKE = 1.0  # after its ACK, until all threads of a proxy use a change
-_CLOSING = 3.0  # for a proxy to close connections, before the next request to do so
-_REMEMBERED = 100_000
+_UPTAKE_SECONDS = 1.0  # after its ACK, until all threads of a proxy use a change
+_CLOSING_SECONDS = 3.0  # for a proxy to close connections, before the next request to do so
+_MAX_STILL_ALLOWED = 100_000
 _FIELDS = (
     *("peer", "source", "identity", "method", "host", "path", "asked"),
     *("originalHost", "originalPath", "destination", "waiting", "decision", "message", "mcpMethod", "mcpName"),
 )
-_CLOCK_JUMP = 0.5  # a larger difference means that the clock was set, and times of requests are unknown
+_CLOCK_JUMP_SECONDS = 0.5  # a larger difference means that the clock was set, and times of requests are unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class OpenRequestMonitor:
         if plan.requests is None or hash(fingerprint) in self._still_allowed:
             return
         if self._allowed(on_record, node, port, waits=waits):
-            if len(self._still_allowed) >= _REMEMBERED:
+            if len(self._still_allowed) >= _MAX_STILL_ALLOWED:
                 self._still_allowed.clear()
             self._still_allowed.add(hash(fingerprint))
             return
@@ -100,7 +100,7 @@ class OpenRequestMonitor:
         caller = plan.connect.cell(peer)
         ended = self._ended.get((node, port, caller))
         now = time.time()
-        if ended is not None and began <= ended and now - ended < _CLOSING:
+        if ended is not None and began <= ended and now - ended < _CLOSING_SECONDS:
             return  # it ends already, with all open requests of the caller there
         self._ended[node, port, caller] = now
         self._enforcement.end_requests(node, port, caller)
@@ -117,7 +117,7 @@ class OpenRequestMonitor:
         changes = self._enforcement.rule_changes if waits else self._enforcement.changes
         if settled is None or settled.change != changes[node]:
             return False
-        return began > settled.at + _UPTAKE and abs(_clock_offset() - settled.clock) < _CLOCK_JUMP
+        return began > settled.at + _UPTAKE_SECONDS and abs(_clock_offset() - settled.clock) < _CLOCK_JUMP_SECONDS
 
     def _allowed(self, on_record: Mapping[str, Any], node: str, port: int, *, waits: bool) -> bool:
         """Decide by the current policies. Values that the proxy did not note at the begin are unknown."""

@@ -22,9 +22,9 @@ from eastgate.control.events import BrokenChange, Noted
 from eastgate.local.mesh import LocalMesh
 from eastgate.reading.manifests.watching.changes import stamps, watch_changes
 
-_LONGEST_PAUSE = 1.0  # between the first tries to enforce a failed change
-_LONGEST_RETRY = 30.0  # between later tries
-_OLDEST_SAVE = 5.0  # a file with an older change was renamed, or the clock was set
+_FIRST_RETRY_SECONDS = 1.0  # between the first tries to enforce a failed change
+_MAX_RETRY_SECONDS = 30.0  # between later tries
+_MAX_SAVE_AGE_SECONDS = 5.0  # a file with an older change was renamed, or the clock was set
 
 
 class Reloading:
@@ -113,7 +113,7 @@ class Reloading:
             self._behind = True
             reason = printable(str(error)) or type(error).__name__
             if self._failure is None or self._failure.reason != reason:
-                self._failure = _Failure(reason, _LONGEST_PAUSE)
+                self._failure = _Failure(reason, _FIRST_RETRY_SECONDS)
                 self._mesh.emit(Noted(f"a change could not be enforced: {reason}", trouble=True))
             self._next_read = self._failure.next_pause()
 
@@ -135,7 +135,7 @@ class Reloading:
 
 
 def _delay() -> RetryDelay:
-    return RetryDelay(_LONGEST_PAUSE, _LONGEST_RETRY)
+    return RetryDelay(_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS)
 
 
 @dataclass(slots=True)
@@ -147,7 +147,7 @@ class _Failure:
 
     def next_pause(self) -> float:
         """Return the pause, and double the next one."""
-        pause, self.pause = self.pause, min(2 * self.pause, _LONGEST_RETRY)
+        pause, self.pause = self.pause, min(2 * self.pause, _MAX_RETRY_SECONDS)
         return pause
 
 
@@ -169,4 +169,4 @@ def _changed_at(paths: Iterable[str]) -> float:
             existing = path if os.path.exists(path) else os.path.dirname(path)
             ages.append(clock - os.stat(existing).st_ctime)
     age = min(ages, default=0.0)
-    return now - age if 0 <= age <= _OLDEST_SAVE else now
+    return now - age if 0 <= age <= _MAX_SAVE_AGE_SECONDS else now

@@ -21,7 +21,7 @@ from eastgate.local.machine.rundir import DEFAULT_NAME
 from eastgate.local.mesh import LocalMesh, policies_at
 
 _LOG_WIDTH = 140
-_MOST_TRIES = 200
+_MAX_TRIES = 200
 
 
 class Screen(Protocol):
@@ -146,7 +146,7 @@ def example_call(mesh: LocalMesh) -> str | None:
                 question = Question(account, called, port, "GET", "/", headers={})
                 tried += 1
                 first = first or question
-                if tried > _MOST_TRIES:
+                if tried > _MAX_TRIES:
                     return _command(first, mesh)
                 try:
                     decision = mesh.authority.enforced(question)

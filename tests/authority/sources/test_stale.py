@@ -127,8 +127,8 @@ def test_a_group_that_goes_away_keeps_its_policies_where_they_are_known(
     own_api_server: ApiServer, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = own_api_server
-    monkeypatch.setattr(following, "_LOOK_AGAIN", 0.2)
-    monkeypatch.setattr(following, "_SETTLING", 0.1)
+    monkeypatch.setattr(following, "_REDISCOVERY_SECONDS", 0.2)
+    monkeypatch.setattr(following, "_DISCOVERY_DELAY_SECONDS", 0.1)
     question = Question.of(source=f"sa:{shop}/web", destination=f"pod:{shop}/cart", port=8080)
 
     async def go_away(backend: ExitStack) -> None:

@@ -121,9 +121,9 @@ def test_what_routes_share_is_asked_of_bytes_once() -> None:
 def test_two_decisions_may_have_too_many_ways_through_them(monkeypatch: pytest.MonkeyPatch) -> None:
     first = choice([(GET, ENDS[1]), (ROOT, ENDS[2])], ENDS[3])
     second = choice([(HERE, ENDS[1])], OPEN)
-    monkeypatch.setattr(combining, "_MOST_ENDS", 6)
+    monkeypatch.setattr(combining, "_MAX_ENDS", 6)
     assert isinstance(then(first, second), DecisionNode)
-    monkeypatch.setattr(combining, "_MOST_ENDS", 5)
+    monkeypatch.setattr(combining, "_MAX_ENDS", 5)
     with pytest.raises(TooManyEnds, match="6 ways"):
         then(first, second)
     assert isinstance(then(first, OPEN), DecisionNode)

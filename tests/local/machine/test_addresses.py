@@ -60,7 +60,7 @@ def test_two_meshes_have_different_networks() -> None:
 
 def test_a_network_in_which_somebody_listens_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     taken, free = IPv4Network(network(4)), IPv4Network(network(5))
-    monkeypatch.setattr(module, "_USUAL", (taken, free))
+    monkeypatch.setattr(module, "_USUAL_NETWORKS", (taken, free))
     with socket.socket() as somebody:
         somebody.bind((str(taken[77]), 0))
         somebody.listen()

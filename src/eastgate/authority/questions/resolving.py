@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from eastgate.cluster.routing import RoutingTable
     from eastgate.cluster.routing.journey import IsGuarded
 
-_MOST_ENDS = 65_536  # cached ends
-_MOST_ROUTED, _LONGEST = 4096, 512  # cached ways of requests at gateways, and characters in the key of each
+_MAX_ENDS = 65_536  # cached ends
+_MAX_ROUTED, _MAX_KEY_CHARS = 4096, 512  # cached ways of requests at gateways, and characters in the key of each
 
 
 class Arrival(NamedTuple):
@@ -101,7 +101,7 @@ class Resolver:
         key = (question.source, question.source_ip, question.plaintext)
         known = self._callers.get(key)
         if known is None:
-            if len(self._callers) >= _MOST_ENDS:
+            if len(self._callers) >= _MAX_ENDS:
                 self._callers.clear()
             known = self._callers[key] = tuple(callers(question, self._world, self._settings))
         return known
@@ -130,7 +130,7 @@ class Resolver:
                 gateway = self._world.gateways[to.key]
                 self._routed_by[to] = (HOST, SNI, *sorted(self._table_of(gateway).looks_at))
             elif not isinstance(to, ends.Route | ends.AuthConfig | ends.Host):  # these depend on the request
-                if len(self._entries) >= _MOST_ENDS:
+                if len(self._entries) >= _MAX_ENDS:
                     self._entries.clear()
                 self._entries[key] = found
         return found
@@ -145,9 +145,9 @@ class Resolver:
         found = self._routed.get(key)
         if found is None:
             found = self._resolve(question, shared)
-            if len(self._routed) >= _MOST_ROUTED:
+            if len(self._routed) >= _MAX_ROUTED:
                 self._routed.clear()
-            if all(isinstance(value, int | None | Unknown) or len(value) <= _LONGEST for value in words):
+            if all(isinstance(value, int | None | Unknown) or len(value) <= _MAX_KEY_CHARS for value in words):
                 self._routed[key] = found
         return found
 

@@ -53,7 +53,7 @@ from eastgate.ir.labels import Selector
 from eastgate.ir.symbolic.cells import OTHER, cells_of_attributes
 from eastgate.settings import Settings
 
-_MOST_KINDS = 4096  # classes of pods that no manifest has
+_MAX_CLASSES = 4096  # classes of pods that no manifest has
 OUTSIDE: Values = {SOURCE_NAMESPACE: None, SOURCE_LABELS: None}
 """The attributes of a sender outside of the cluster, for the network, beside its address."""
 
@@ -175,7 +175,7 @@ def imagine_senders(
     """Yield a pod for each class of pods in a namespace that `selectors` distinguish. Raises TooManyKinds."""
     cells, is_all = cells_of_attributes([Is(SOURCE_LABELS, matcher) for matcher in selectors], [SOURCE_LABELS])
     kinds = [text for text in cells[SOURCE_LABELS] if isinstance(text, str) and text != OTHER]
-    if not is_all or len(kinds) > _MOST_KINDS:
+    if not is_all or len(kinds) > _MAX_CLASSES:
         raise TooManyKinds
     for labels in kinds or [""]:
         yield imagine_pod(namespace, labels, world, given)

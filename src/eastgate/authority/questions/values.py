@@ -64,12 +64,12 @@ def _http(question: Question) -> Values:
     if question.method is not None:
         values[METHOD] = question.method
     if (path := question.path) is not None:
-        values |= _remembered_path(path) if len(path) <= _LONGEST else _read_path(path)
+        values |= _remembered_path(path) if len(path) <= _MAX_PATH_CHARS else _read_path(path)
     if question.sni is not None:
         values[SNI] = comparable_sni(question.sni)
     if question.headers:
         for name, every in header_values(question.headers).items():
-            values[_remembered_header(name) if len(name) <= _LONGEST_NAME else header(name)] = known(every)
+            values[_remembered_header(name) if len(name) <= _MAX_NAME_CHARS else header(name)] = known(every)
     return values
 
 
@@ -81,12 +81,12 @@ def host_values(host: str) -> Values:
 
 # A path without an empty segment or one that begins with a dot is the same in every form
 _UNRESERVED = regex(r"/[-A-Za-z0-9._~/]*", re.ASCII)
-_MOST_PATHS, _LONGEST = 4096, 512  # cached paths, and characters of each
+_MAX_PATHS, _MAX_PATH_CHARS = 4096, 512  # cached paths, and characters of each
 
 
 def path_values(path: str) -> Mapping[Attribute, Known]:
     """Return all attributes that follow from a path with its query. Raises QuestionError for any other text."""
-    return _remembered_path(path) if len(path) <= _LONGEST else _read_path(path)
+    return _remembered_path(path) if len(path) <= _MAX_PATH_CHARS else _read_path(path)
 
 
 def _read_path(path: str) -> Mapping[Attribute, Known]:
@@ -102,11 +102,11 @@ def _read_path(path: str) -> Mapping[Attribute, Known]:
     return values | {query(name): known(every) for name, every in query_values(path).items()}
 
 
-_remembered_path = lru_cache(_MOST_PATHS)(_read_path)
+_remembered_path = lru_cache(_MAX_PATHS)(_read_path)
 
 
-_MOST_NAMES, _LONGEST_NAME = 1024, 64  # cached headers, and characters of each
-_remembered_header = lru_cache(_MOST_NAMES)(header)
+_MAX_NAMES, _MAX_NAME_CHARS = 1024, 64  # cached headers, and characters of each
+_remembered_header = lru_cache(_MAX_NAMES)(header)
 
 
 _NO_MESSAGE: Values = {MCP_METHOD: None, MCP_TOOL: None}

@@ -16,12 +16,12 @@ from eastgate.reading.manifests.limits import MAX_DEPTH
 from eastgate.reading.manifests.rendered import OversizedObject, RenderedObject
 
 _BOOKKEEPING: Final = frozenset({"managedFields", "resourceVersion", "selfLink"})
-_OF_NODES: Final = frozenset({"volumes", "tolerations", "affinity", "topologySpreadConstraints", "imagePullSecrets"})
-_OF_PROCESSES: Final = frozenset(
+_NODE_FIELDS: Final = frozenset({"volumes", "tolerations", "affinity", "topologySpreadConstraints", "imagePullSecrets"})
+_PROCESS_FIELDS: Final = frozenset(
     {"env", "envFrom", "volumeMounts", "resources", "image", "imagePullPolicy", "lifecycle"}
 )
-_LONGEST_FIELD: Final = 4096  # bytes
-_MOST_FIELDS: Final = 32  # more than any policy has
+_MAX_FIELD_BYTES: Final = 4096  # bytes
+_MAX_FIELDS: Final = 32  # more than any policy has
 _LEFT_OUT: Final = "(left out)"
 _KEPT_METADATA: Final = frozenset({"name", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp"})
 _TOO_DEEP: Final = f"(nested more than {MAX_DEPTH} levels deep)"
@@ -104,11 +104,11 @@ def _readiness(status: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trim_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
-    trimmed = {key: value for key, value in spec.items() if key not in _OF_NODES}
+    trimmed = {key: value for key, value in spec.items() if key not in _NODE_FIELDS}
     for field in ("containers", "initContainers"):
         if isinstance(containers := trimmed.get(field), list):
             trimmed[field] = [
-                {key: value for key, value in container.items() if key not in _OF_PROCESSES}
+                {key: value for key, value in container.items() if key not in _PROCESS_FIELDS}
                 if isinstance(container, Mapping)
                 else container
                 for container in containers
@@ -153,8 +153,8 @@ def _cut(obj: Mapping[str, Any], beyond: Diagnostic) -> tuple[dict[str, Any], tu
     """
     metadata = {key: value for key, value in obj["metadata"].items() if key in _KEPT_METADATA}
     spec, left_out = obj.get("spec"), tuple[str, ...]()
-    if isinstance(spec, Mapping) and len(spec) <= _MOST_FIELDS:
-        left_out = tuple(key for key, value in spec.items() if len(msgspec.json.encode(value)) > _LONGEST_FIELD)
+    if isinstance(spec, Mapping) and len(spec) <= _MAX_FIELDS:
+        left_out = tuple(key for key, value in spec.items() if len(msgspec.json.encode(value)) > _MAX_FIELD_BYTES)
         spec = {"tooLarge": beyond.message, **spec, **dict.fromkeys(left_out, _LEFT_OUT)}
     else:
         spec = beyond.message

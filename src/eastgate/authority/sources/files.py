@@ -42,8 +42,8 @@ from eastgate.settings import Settings
 if TYPE_CHECKING:
     from eastgate.reading.repository import RepositoryOptions
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
-_LONG_WAIT = 2.0  # before a file that stays unfinished is reported
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.05, 1.0  # seconds between looks at a file that is being written
+_REPORT_AFTER_SECONDS = 2.0  # before a file that stays unfinished is reported
 
 
 class FileSource:
@@ -224,21 +224,23 @@ class PendingFiles:
 
     since: dict[str, float] = field(default_factory=dict)
     reported: set[str] = field(default_factory=set)
-    _pause: float = _FIRST_PAUSE
+    _pause: float = _MIN_PAUSE_SECONDS
 
     def take_overdue(self, files: Collection[str], now: float) -> list[str]:
         """Return the files that have been unfinished for long, and were not reported yet."""
         self.since = {path: self.since.get(path, now) for path in files}
         self.reported &= {*files}
         overdue = sorted(
-            path for path, since in self.since.items() if now - since >= _LONG_WAIT and path not in self.reported
+            path
+            for path, since in self.since.items()
+            if now - since >= _REPORT_AFTER_SECONDS and path not in self.reported
         )
         self.reported.update(overdue)
         return overdue
 
     def next_pause(self, files: Collection[str]) -> float | None:
         """Return the seconds until the next read, with backoff; None if no file is unfinished."""
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE) if files else _FIRST_PAUSE
+        self._pause = min(2 * self._pause, _MAX_PAUSE_SECONDS) if files else _MIN_PAUSE_SECONDS
         return self._pause if files else None
 
 

@@ -45,11 +45,11 @@ from eastgate.reading.kubernetes import (
 from eastgate.reading.manifests import Document
 from eastgate.settings import Settings
 
-_SETTLING: Final = 0.5  # between a change of a definition and discovery
-_LOOK_AGAIN: Final = 30.0  # between two discoveries, and between two attempts to read a forbidden kind
-_RELISTING: Final = 5.0  # before a kind is listed again
-_MISSING: Final = 1.0  # before a kind that has just disappeared is tried again
-_KINDS: Final = "the kinds of the cluster"  # the name of discovery in reports of trouble
+_DISCOVERY_DELAY_SECONDS: Final = 0.5  # between a change of a definition and discovery
+_REDISCOVERY_SECONDS: Final = 30.0  # between two discoveries, and between two attempts to read a forbidden kind
+_RELIST_DELAY_SECONDS: Final = 5.0  # before a kind is listed again
+_MISSING_RETRY_SECONDS: Final = 1.0  # before a kind that has just disappeared is tried again
+_DISCOVERY: Final = "the kinds of the cluster"  # the name of discovery in reports of trouble
 
 
 class ClusterFollower:
@@ -185,7 +185,7 @@ class ClusterFollower:
         self._stale, self._defined = discovery.stale, discovery.defined
         self._known = discovery.current | (self._known & discovery.stale)
         found = served_kinds(discovery, self._wanted, WATCH, self._known)
-        self._on_recovery(_KINDS)
+        self._on_recovery(_DISCOVERY)
         self._named_kinds = {r.kind: r for kind, r in found.resources.items() if (kind.group, kind.kind) in BY_NAME}
         stale_groups = {group for group, _ in discovery.stale}
         # A kind stays in force, in its version, while a server of its group does not answer.
@@ -234,12 +234,12 @@ class ClusterFollower:
 
     async def _look_for_kinds(self) -> None:
         """Discover kinds once, after a signal or a pause."""
-        await self._rediscover.wait(_LOOK_AGAIN)
-        await asyncio.sleep(_SETTLING)
+        await self._rediscover.wait(_REDISCOVERY_SECONDS)
+        await asyncio.sleep(_DISCOVERY_DELAY_SECONDS)
         try:
             await self._discover()
         except (ApiError, UnreachableError, ValueError) as error:
-            self._on_trouble(_KINDS, error)
+            self._on_trouble(_DISCOVERY, error)
 
     async def _watch_definitions(self) -> None:
         """Discover kinds after each change of a definition. Without the right to watch them, do so periodically."""
@@ -249,7 +249,7 @@ class ClusterFollower:
                 self._on_recovery(str(DEFINITIONS))
                 if not isinstance(event, Synced):
                     self._rediscover()
-        await asyncio.sleep(_LOOK_AGAIN)
+        await asyncio.sleep(_REDISCOVERY_SECONDS)
 
     def _on_kinds_failure(self, name: str, error: Exception) -> None:
         self._on_failure(name, error)
@@ -298,7 +298,7 @@ class ClusterFollower:
             self._enqueue(stream, error)
             self._on_watch_trouble(resource, error)
             self._rediscover()
-            await asyncio.sleep(_LOOK_AGAIN if error.is_forbidden else _MISSING)
+            await asyncio.sleep(_REDISCOVERY_SECONDS if error.is_forbidden else _MISSING_RETRY_SECONDS)
 
     def read_again(self, refs: Iterable[PolicyRef]) -> None:
         """Read objects again as if they had changed. Only the API server has their full content."""
@@ -309,7 +309,7 @@ class ClusterFollower:
     async def _relist(self) -> None:
         """List the kinds of objects to be read again. The pause limits the load, since every user can cause it."""
         await self._relist_needed.wait()
-        await asyncio.sleep(_RELISTING)
+        await asyncio.sleep(_RELIST_DELAY_SECONDS)
         streams, self._list_again = self._list_again, set()
         for stream in streams & self._streams.keys():
             self._streams.pop(stream).cancel()

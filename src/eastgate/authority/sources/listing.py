@@ -22,7 +22,7 @@ from eastgate.reading.kubernetes import (
 from eastgate.reading.manifests import Document, ReadResult
 from eastgate.settings import Settings
 
-_AT_ONCE = 8  # requests
+_MAX_CONCURRENT_REQUESTS = 8  # requests
 
 
 class ClusterPath:
@@ -82,7 +82,7 @@ class _Listing:
     def __init__(self, connection: Connection, namespace: str) -> None:
         self._connection = connection
         self._namespace = namespace
-        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._slots = asyncio.Semaphore(_MAX_CONCURRENT_REQUESTS)
         self._unlisted: list[Document] = []
 
     async def read(self, settings: Settings, on_kind: Callable[[int, int], None] | None) -> list[Document]:

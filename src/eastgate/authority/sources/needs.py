@@ -153,8 +153,10 @@ _REFERENCE_LISTS: Final = frozenset({"certificateRefs", "caCertificateRefs", "si
 _REFERENCES: Final = ("SecretRef", "credentialsRef")
 SELECTING: Final = frozenset({"apiKey", "x509", "mtls"})
 """The fields that select Secrets by their labels."""
-_MOST_NAMED: Final = 100  # objects of a namespace that are read one by one; beyond that, the whole namespace is read
-_MOST_STREAMS: Final = 1000  # lists and watches of a kind; beyond that, the whole cluster is read
+_MAX_NAMED_OBJECTS: Final = (
+    100  # objects of a namespace that are read one by one; beyond that, the whole namespace is read
+)
+_MAX_STREAMS: Final = 1000  # lists and watches of a kind; beyond that, the whole cluster is read
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -210,8 +212,8 @@ def _bounded(kind: str, named: Iterable[NeededObjects]) -> set[NeededObjects]:
         of_namespace.setdefault(each.namespace, set()).add(each)
     bounded: set[NeededObjects] = set()
     for namespace, needs in of_namespace.items():
-        bounded |= needs if len(needs) <= _MOST_NAMED else {NeededObjects(kind, namespace)}
-    return bounded if len(bounded) <= _MOST_STREAMS else {NeededObjects(kind, None)}
+        bounded |= needs if len(needs) <= _MAX_NAMED_OBJECTS else {NeededObjects(kind, namespace)}
+    return bounded if len(bounded) <= _MAX_STREAMS else {NeededObjects(kind, None)}
 
 
 def needed_by(value: object, namespace: str) -> Iterator[NeededObjects]:

@@ -19,7 +19,7 @@ from eastgate.ir import PolicyRef
 from eastgate.settings import Settings, Size
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_EACH: Final = 32  # overhead of each value: `{}` costs as much as a long text
+_BYTES_PER_VALUE: Final = 32  # overhead of each value: `{}` costs as much as a long text
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def size_of(obj: Mapping[str, Any]) -> Size:
         written |= {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
     if isinstance(annotations := written.get("annotations"), Mapping):
         written["annotations"] = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
-    return Size(_length(written) + _EACH * _values(written))
+    return Size(_length(written) + _BYTES_PER_VALUE * _values(written))
 
 
 def _length(value: object) -> int:

@@ -15,7 +15,7 @@ from eastgate.ir.attributes import Attribute
 
 Host: TypeAlias = str | None  # a host of a request, None: it has none; as a hostname, None: any
 
-_LONGEST_HOSTNAME = 253
+_MAX_HOSTNAME_CHARS = 253
 _NO_LABEL = "?"  # a label that no manifest has
 
 
@@ -35,7 +35,7 @@ def hostnames_of(host: Host) -> Iterator[Host]:
     """Yield every hostname that matches a host, the most specific first: itself, wildcards from long to short, any."""
     if host is not None:
         yield host
-        for position in range(max(1, len(host) - _LONGEST_HOSTNAME), len(host)):
+        for position in range(max(1, len(host) - _MAX_HOSTNAME_CHARS), len(host)):
             if host[position] == ".":
                 yield f"*{host[position:]}"
     yield None

@@ -42,7 +42,7 @@ from eastgate.ir.addresses import comparable_host
 from eastgate.reading.manifests.placeholders import could_be
 
 _Located = WorkloadKey | NamedPoint  # a point at which an object can act
-_MOST = 3  # spans that are shown
+_MAX_SPANS = 3  # spans that are shown
 
 
 class Handling(enum.StrEnum):
@@ -331,5 +331,5 @@ def _does(kind: UnreadKind, end: QuestionEnd, objects: list[UnreadMatch]) -> str
 
 
 def _where(objects: list[Unread]) -> str:
-    locations = ", ".join(unread.span.location for unread in objects[:_MOST])
-    return locations + (f" and {len(objects) - _MOST} more" if len(objects) > _MOST else "")
+    locations = ", ".join(unread.span.location for unread in objects[:_MAX_SPANS])
+    return locations + (f" and {len(objects) - _MAX_SPANS} more" if len(objects) > _MAX_SPANS else "")

@@ -115,7 +115,7 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
 )
 
 _BY_NAME = {(entry.group, entry.kind): entry for entry in KINDS}
-_TELLING = regex(r"(?i)(network|authorization|securitygroup)polic(y|ies)")
+_POLICY_LIKE_NAME = regex(r"(?i)(network|authorization|securitygroup)polic(y|ies)")
 
 
 def unread_kind(group: str, kind: str) -> UnreadKind | None:
@@ -125,7 +125,7 @@ def unread_kind(group: str, kind: str) -> UnreadKind | None:
 
 def is_unread_name(kind: str) -> bool:
     """Return whether a kind of this name is not read, in any group."""
-    return any(kind == entry.kind for entry in KINDS) or _TELLING.search(kind) is not None
+    return any(kind == entry.kind for entry in KINDS) or _POLICY_LIKE_NAME.search(kind) is not None
 
 
 def resembling(group: str, kind: str) -> UnreadKind | None:
@@ -134,6 +134,6 @@ def resembling(group: str, kind: str) -> UnreadKind | None:
     The kind may belong to an unlisted system, or its name or group may be misspelt.
     """
     is_listed = any(kind.lower() == entry.kind.lower() for entry in KINDS if entry.group == group)
-    if is_listed or _TELLING.search(kind):
+    if is_listed or _POLICY_LIKE_NAME.search(kind):
         return UnreadKind(group, kind, DENY, MESH, TargetField.UNKNOWN)
     return None

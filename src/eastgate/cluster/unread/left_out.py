@@ -29,7 +29,7 @@ from eastgate.reading.manifests.rendered import LostPart
 from eastgate.reading.repository import LeftOut
 
 MOST_LISTED = 5
-_MOST_HOMES = 3  # homes, and parts, in one line
+_MAX_HOMES = 3  # homes, and parts, in one line
 PART = UnreadKind("", "part", UnreadEffect.CHANGE, EnforcementPlane.MESH, TargetField.CLUSTER)
 PART_AT_GATEWAYS = UnreadKind("", "part", UnreadEffect.CHANGE, EnforcementPlane.GATEWAY, TargetField.TARGET_REFS)
 IDLE_PART = UnreadKind("", "part", UnreadEffect.NONE, EnforcementPlane.MESH, TargetField.CLUSTER)
@@ -120,10 +120,10 @@ def describe_group(group: Sequence[Unread]) -> str:
     if len(parts) == 1:
         return f"left out: {parts[0]}" + (f" (it may be about {about})" if about else "")
     names = [f"{part.what}{f' ({part.where})' if part.where else ''}" for part in parts]
-    more = f" and {len(names) - _MOST_HOMES} more" if len(names) > _MOST_HOMES else ""
+    more = f" and {len(names) - _MAX_HOMES} more" if len(names) > _MAX_HOMES else ""
     reason = parts[0].reason or parts[0].why
     about = f" (they may be about {about})" if about else ""
-    return f"left out: {', '.join(names[:_MOST_HOMES])}{more}: {reason}{about}"
+    return f"left out: {', '.join(names[:_MAX_HOMES])}{more}: {reason}{about}"
 
 
 def _about(group: Iterable[Unread]) -> str:
@@ -137,8 +137,8 @@ def _about(group: Iterable[Unread]) -> str:
                 homes[f"anything in {namespace}"] = None
             case _:
                 homes[str(target)] = None
-    more = f" and {len(homes) - _MOST_HOMES} more" if len(homes) > _MOST_HOMES else ""
-    return ", ".join(list(homes)[:_MOST_HOMES]) + more
+    more = f" and {len(homes) - _MAX_HOMES} more" if len(homes) > _MAX_HOMES else ""
+    return ", ".join(list(homes)[:_MAX_HOMES]) + more
 
 
 def _targets(unread: Unread) -> Sequence[Target]:

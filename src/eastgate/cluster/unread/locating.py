@@ -32,7 +32,14 @@ from eastgate.reading.manifests.rendered import UnlistedKind
 _ISTIO_ROOT = "istio-system"  # policies in this namespace are about all namespaces
 _REF = frozenset({"group", "kind", "name", "namespace", "port", "sectionName", "selector"})
 _ROUTES = frozenset({"GRPCRoute", "HTTPRoute", "TCPRoute", "TLSRoute", "UDPRoute"})
-_FOREIGN = ("io.cilium.", "io.kubernetes.", "reserved:", "cidr:", "k8s.", "any.")  # Cilium's own labels, or ambiguous
+_CILIUM_LABELS = (
+    "io.cilium.",
+    "io.kubernetes.",
+    "reserved:",
+    "cidr:",
+    "k8s.",
+    "any.",
+)  # Cilium's own labels, or ambiguous
 _WIDE = frozenset({TargetField.SELECTOR, TargetField.WORKLOAD_SELECTOR, TargetField.SUBJECT, TargetField.MEMBERS})
 
 Content = Mapping[str, object]
@@ -131,7 +138,7 @@ def _cilium_label(key: str) -> str | None:
     """Return the label of a key of Cilium, which has the source of a label as prefix, and some labels of its own."""
     for source in ("k8s:", "any:"):
         key = key.removeprefix(source)
-    return None if key.startswith(_FOREIGN) or ":" in key else _label(key)
+    return None if key.startswith(_CILIUM_LABELS) or ":" in key else _label(key)
 
 
 # References

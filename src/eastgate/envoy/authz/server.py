@@ -33,7 +33,7 @@ SERVING: Final = b"\x08\x01"
 NOT_SERVING: Final = b"\x08\x02"
 _SERVICE_UNKNOWN: Final = b"\x08\x03"
 _SERVICE_FIELD: Final = 0x0A
-_LOOK_AGAIN: Final = 0.2  # seconds
+_POLL_SECONDS: Final = 0.2  # seconds
 
 
 def health_methods(is_serving: Callable[[], bool], services: Set[str], most_watchers: int) -> dict[str, Method]:
@@ -65,7 +65,7 @@ def health_methods(is_serving: Callable[[], bool], services: Set[str], most_watc
                 if now != last:
                     yield now
                     last = now
-                await asyncio.sleep(_LOOK_AGAIN)
+                await asyncio.sleep(_POLL_SECONDS)
         finally:
             watchers.discard(watcher)
 
@@ -103,12 +103,12 @@ def answer_on_thread(threads: Executor, answer: Callable[[_Check], _Reply], chec
 
 
 SERVICE: Final = "envoy.service.auth.v3.Authorization"
-_REPLACED: Final = "!"  # Envoy's replacement for a byte that is not UTF-8
+_REPLACEMENT: Final = "!"  # Envoy's replacement for a byte that is not UTF-8
 _MCP: Final = "envoy.filters.http.mcp"
 _PARTIAL: Final = "x-envoy-auth-partial-body"
 _OVERWRITE: Final = HeaderValueOption.HeaderAppendAction.OVERWRITE_IF_EXISTS_OR_ADD
 _PERMISSION_DENIED: Final = 7
-_MOST_WATCHERS: Final = 64
+_MAX_WATCHERS: Final = 64
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -189,7 +189,7 @@ def read_check(message: CheckRequest) -> ReceivedCheck:
         headers,
         exact,
         body,
-        partial == ["false"] and request.size in (-1, len(body)) and _REPLACED not in request.body,
+        partial == ["false"] and request.size in (-1, len(body)) and _REPLACEMENT not in request.body,
         dict(attributes.context_extensions),
         _plain(metadata[_MCP]) if _MCP in metadata else {},
     )
@@ -266,7 +266,7 @@ class CheckServer:
     ) -> None:
         self._answer = answer
         self._is_ready = is_ready
-        health = health_methods(self._health, {"", SERVICE}, _MOST_WATCHERS)
+        health = health_methods(self._health, {"", SERVICE}, _MAX_WATCHERS)
         limits = GrpcLimits(message=max_bytes, streams=calls)
         self._server = GrpcServer({f"/{SERVICE}/Check": self._check, **health}, limits)
 

@@ -11,11 +11,11 @@ from eastgate.envoy.config.probes import AppProbe, probe_clusters, probe_listene
 from eastgate.envoy.config.typed import Plain, filter_, typed
 
 CONTROL_PLANE = "control-plane"
-_MOST_CONNECTIONS = 50_000
+_MAX_CONNECTIONS = 50_000
 # With it, the end of a connection between two listeners of a proxy becomes a reset, and the last bytes are lost: the
 # answer to a request with `Connection: close`.
 _RESETS = "envoy.reloadable_features.enable_send_rst_on_user_space_socket"
-_LARGEST_PATTERN = 20_000  # of RE2; patterns are checked earlier
+_MAX_PATTERN_SIZE = 20_000  # of RE2; patterns are checked earlier
 
 
 def bootstrap(node: str, control_plane: str, token: str, admin: str | None = None) -> Plain:
@@ -81,8 +81,8 @@ def assemble(
                     "name": "eastgate",
                     "static_layer": {
                         _RESETS: False,
-                        "re2.max_program_size.error_level": _LARGEST_PATTERN,
-                        "re2.max_program_size.warn_level": _LARGEST_PATTERN,
+                        "re2.max_program_size.error_level": _MAX_PATTERN_SIZE,
+                        "re2.max_program_size.warn_level": _MAX_PATTERN_SIZE,
                     },
                 }
             ]
@@ -93,7 +93,7 @@ def assemble(
                     "envoy.resource_monitors.global_downstream_max_connections",
                     typed(
                         "envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig",
-                        max_active_downstream_connections=_MOST_CONNECTIONS,
+                        max_active_downstream_connections=_MAX_CONNECTIONS,
                     ),
                 )
             ]

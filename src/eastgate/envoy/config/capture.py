@@ -96,7 +96,7 @@ def _host(address: str) -> Plain:
 OUTBOUND_CAPTURE = 15001
 _PASSED = "passed"
 # A redirected connection never has a loopback address. A call of the proxy's own port does, and would loop.
-_BACK = "back"
+_LOOPING = "back"
 _LOOPBACK = ("127.0.0.1", "::1")
 
 
@@ -141,7 +141,7 @@ def outbound_capture_resources(addresses: tuple[str, ...], outbound: CapturedOut
         "listener_filters": [
             filter_("original", typed("envoy.extensions.filters.listener.original_dst.v3.OriginalDst"))
         ],
-        "filter_chains": [*(_chain(name, name) for name in sorted((*clusters, _PASSED))), _chain(_BACK, "nowhere")],
+        "filter_chains": [*(_chain(name, name) for name in sorted((*clusters, _PASSED))), _chain(_LOOPING, "nowhere")],
     }
     listener: Any = message(listener_pb2.Listener, plain)
     _write_matcher(listener.filter_chain_matcher, outbound)
@@ -178,7 +178,7 @@ def _write_matcher(matcher: Any, outbound: CapturedOutbound) -> None:
     tree = matcher.matcher_tree
     _write_input(tree.input, "DestinationIPInput")
     for address in _LOOPBACK:
-        _write_action(tree.exact_match_map.map[address], _BACK)
+        _write_action(tree.exact_match_map.map[address], _LOOPING)
     for address in sorted(ports):
         by_port = tree.exact_match_map.map[address]
         otherwise = others.get(address, _PASSED)

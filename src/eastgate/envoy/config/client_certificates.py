@@ -79,9 +79,9 @@ _PURPOSES = bytes.fromhex("0603551d25")  # id-ce-extKeyUsage
 _CRITICAL = bytes.fromhex("0101ff")
 _CONSTRAINTS = bytes.fromhex("0603551d13")  # id-ce-basicConstraints
 _USAGE = bytes.fromhex("0603551d0f")  # id-ce-keyUsage
-_USUAL = bytes.fromhex("06082b060105050703")  # id-kp, without its last byte
+_USUAL_PURPOSE = bytes.fromhex("06082b060105050703")  # id-kp, without its last byte
 _CLIENTS = b"\x02"
-_MOST = 2
+_MAX_PURPOSES = 2
 _RSA = bytes.fromhex("06092a864886f70d010101050003")  # a key, without its length
 _ANY_BYTE = "?" * 8
 _LONG = bits(b"\x82") + 2 * _ANY_BYTE + bits(b"\x00\x30")  # 256 bytes or more; the modulus may have fewer
@@ -103,12 +103,12 @@ _OLD_SIGNATURES = (
 def _for_clients() -> Iterator[str]:
     """Yield the extension, with the client's purpose at any position of a list of purposes."""
     for critical in (b"", _CRITICAL):
-        for length in range(1, _MOST + 1):
-            size = length * (len(_USUAL) + len(_CLIENTS))
+        for length in range(1, _MAX_PURPOSES + 1):
+            size = length * (len(_USUAL_PURPOSE) + len(_CLIENTS))
             head = bits(_PURPOSES + critical + bytes([0x04, size + 2, 0x30, size]))
             for position in range(length):
                 ends = (bits(_CLIENTS) if index == position else "?" * 8 for index in range(length))
-                yield head + "".join(bits(_USUAL) + end for end in ends)
+                yield head + "".join(bits(_USUAL_PURPOSE) + end for end in ends)
 
 
 def _of_authorities() -> Iterator[str]:

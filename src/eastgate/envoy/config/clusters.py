@@ -18,10 +18,16 @@ from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, XdsResour
 ORIGINAL: Plain = {"type": "ORIGINAL_DST", "lb_policy": "CLUSTER_PROVIDED"}
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 HTTP2: Plain = {"http2_protocol_options": {}}
-_MOST = 100_000  # Envoy's default of 1,024 connections would refuse allowed callers
-_LIMITS = {"max_connections": _MOST, "max_pending_requests": _MOST, "max_requests": _MOST}
-_CONNECT = "15s"  # including the handshake, for a busy proxy
-_IDLE = "5s"  # only callers of one identity share connections to the application: most idle ones are never used again
+_MAX_CONNECTIONS = 100_000  # Envoy's default of 1,024 connections would refuse allowed callers
+_LIMITS = {
+    "max_connections": _MAX_CONNECTIONS,
+    "max_pending_requests": _MAX_CONNECTIONS,
+    "max_requests": _MAX_CONNECTIONS,
+}
+_CONNECT_TIMEOUT = "15s"  # including the handshake, for a busy proxy
+_IDLE_TIMEOUT = (
+    "5s"  # only callers of one identity share connections to the application: most idle ones are never used again
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ class Upstream:
 def cluster_resource(name: str, plain: Plain) -> XdsResource:
     """Return a cluster with the common limits."""
     limits = {"thresholds": [_LIMITS]}
-    config: Plain = {"name": name, "connect_timeout": _CONNECT, "circuit_breakers": limits, **plain}
+    config: Plain = {"name": name, "connect_timeout": _CONNECT_TIMEOUT, "circuit_breakers": limits, **plain}
     return XdsResource(CLUSTER, name, serialize(message(cluster_pb2.Cluster, config)))
 
 
@@ -104,7 +110,7 @@ def original_app_resources() -> tuple[XdsResource, ...]:
 def _app(port: int, config: Plain) -> tuple[XdsResource, XdsResource]:
     name = f"app/{port}"
     both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
-    idle = {"idle_timeout": _IDLE}
+    idle = {"idle_timeout": _IDLE_TIMEOUT}
     options = {_OPTIONS: typed(_OPTIONS, use_downstream_protocol_config=both, common_http_protocol_options=idle)}
     cluster = cluster_resource(name, {**config, "typed_extension_protocol_options": options})
     return cluster, _route(f"requests/{port}", [_virtual_host("app", ["*"], name)])

@@ -15,8 +15,8 @@ from eastgate.envoy.plan import Node, ProxyVerdict
 from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Not, OneOf, Or, Predicate, rewrite
 from eastgate.ir.attributes import Attribute
 
-_FEWEST = 6  # excluded texts; with fewer, a plain list is as good
-_MOST_TESTS = 400_000  # in all lists together
+_MIN_EXCLUDED_TEXTS = 6  # excluded texts; with fewer, a plain list is as good
+_MAX_TESTS = 400_000  # in all lists together
 
 Test: TypeAlias = tuple[Predicate, Node]
 
@@ -53,7 +53,7 @@ def expand(tests: Sequence[Test], otherwise: Node, attribute: Attribute) -> Expa
             texts = narrowing.mentioned(when)
         for text in texts:
             by_text.setdefault(text, []).append(number)
-    if len(by_text) * (len(common) + 2) > _MOST_TESTS:
+    if len(by_text) * (len(common) + 2) > _MAX_TESTS:
         return None
 
     def listed(numbers: Iterable[int], text: str | None) -> Iterator[Test]:
@@ -73,7 +73,7 @@ def expand(tests: Sequence[Test], otherwise: Node, attribute: Attribute) -> Expa
 
 def _excludes_many(predicate: Predicate, attribute: Attribute) -> bool:
     parts = predicate.parts if isinstance(predicate, And) else (predicate,)
-    return any(isinstance(part, Not) and _count(part.part, attribute) >= _FEWEST for part in parts)
+    return any(isinstance(part, Not) and _count(part.part, attribute) >= _MIN_EXCLUDED_TEXTS for part in parts)
 
 
 def _count(predicate: Predicate, attribute: Attribute) -> int:

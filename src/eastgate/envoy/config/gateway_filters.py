@@ -74,7 +74,7 @@ AUTHORIZER, TOOLS = "authorizer", "tools"  # the clusters of the authorizer: for
 OWN_HEADERS = "x-eastgate-"  # prefix of headers that carry notes to the authorizer
 _ROUTE, _STEER, _ASK = "route", "steer", "ask"  # the names of filters
 LARGEST_MESSAGE = 1 << 20  # bytes
-_PATIENCE = "30s"  # for the authorizer, which may itself wait
+_AUTHORIZER_TIMEOUT = "30s"  # for the authorizer, which may itself wait
 _CEL = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
 _MCP = "eastgate.mcp"  # dynamic metadata: the id of a message, as written
 
@@ -173,7 +173,7 @@ def _ask_filter() -> Plain:
         typed(
             f"{HTTP}.ext_authz.v3.ExtAuthz",
             transport_api_version="V3",
-            grpc_service={"envoy_grpc": {"cluster_name": AUTHORIZER}, "timeout": _PATIENCE},
+            grpc_service={"envoy_grpc": {"cluster_name": AUTHORIZER}, "timeout": _AUTHORIZER_TIMEOUT},
             failure_mode_allow=False,
             status_on_error={"code": "ServiceUnavailable"},
             filter_enabled_metadata=asked,

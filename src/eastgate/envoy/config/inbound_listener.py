@@ -14,7 +14,7 @@ from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS, filter_name
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 from eastgate.envoy.plan.decisions import NOBODY
 
-_HANDSHAKE = "15s"  # for the whole handshake, after its detection
+_HANDSHAKE_TIMEOUT = "15s"  # for the whole handshake, after its detection
 _SVID, _TRUST = "svid", "trust"  # the names of secrets
 _PEER = "%DOWNSTREAM_PEER_URI_SAN%"
 
@@ -63,7 +63,7 @@ def _of_workload(inbound: InboundPort) -> Plain:
                 "name": "tls",
                 "filter_chain_match": {"transport_protocol": "tls"},
                 "transport_socket": _tls((_SVID,), _TRUST, required=True),
-                "transport_socket_connect_timeout": _HANDSHAKE,
+                "transport_socket_connect_timeout": _HANDSHAKE_TIMEOUT,
                 "filters": _outer(inbound, _PEER, tls=True),
             },
             *chains_by_address,
@@ -95,7 +95,7 @@ def _handshake_chain(inbound: InboundPort, handshake: Handshake) -> Plain:
     filters = _outer(inbound, peer, tls=True)
     return chain | {
         "transport_socket": socket,
-        "transport_socket_connect_timeout": _HANDSHAKE,
+        "transport_socket_connect_timeout": _HANDSHAKE_TIMEOUT,
         "filters": filters,
     }
 

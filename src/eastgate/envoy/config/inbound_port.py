@@ -11,7 +11,7 @@ from eastgate.envoy.config.tokens import TokenIdentity
 # Time for detecting TLS or HTTP; after it, the connection counts as another protocol. If the server speaks first, its
 # client is silent for that time. So the time is short at the usual ports of such servers: Linkerd's default ports for
 # databases and mail.
-_DETECTION, _SHORT_DETECTION = "10s", "1s"
+_DETECTION_TIMEOUT, _SHORT_DETECTION_TIMEOUT = "10s", "1s"
 _SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
 # For listeners that read HTTP. A request, or a connection that is not HTTP, ends after an hour without a byte in either
 # direction. A refusal with `Connection: close` keeps the connection open for five seconds, or until the client closes
@@ -84,4 +84,4 @@ class InboundPort:
     @property
     def detection(self) -> str:
         """Return the time for detecting TLS or HTTP."""
-        return _SHORT_DETECTION if self.port in _SERVER_FIRST else _DETECTION
+        return _SHORT_DETECTION_TIMEOUT if self.port in _SERVER_FIRST else _DETECTION_TIMEOUT

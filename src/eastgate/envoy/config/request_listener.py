@@ -13,8 +13,8 @@ from eastgate.envoy.config.rbac import ATTRIBUTES, REQUESTS, VALUES, filter_name
 from eastgate.envoy.config.tokens import identity_filter, token_filter
 from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
-_HEADERS = "30s"  # from the first byte of a request to the last of its headers
-_OPEN = "0.5s"  # between two log lines about an open request
+_HEADERS_TIMEOUT = "30s"  # from the first byte of a request to the last of its headers
+_OPEN_LOG_INTERVAL = "0.5s"  # between two log lines about an open request
 _REPLIES = {
     0: (403, "forbidden\n"),
     400: (400, "bad request\n"),
@@ -68,7 +68,7 @@ def build_request_listener(
         server_header_transformation="PASS_THROUGH",
         generate_request_id=False,
         early_header_mutation_extensions=[_strip_headers("x-envoy-", *own_headers)],
-        request_headers_timeout=_HEADERS,
+        request_headers_timeout=_HEADERS_TIMEOUT,
         **TIMEOUTS,
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
@@ -95,7 +95,7 @@ def _logs(inbound: InboundPort, more: Mapping[str, str]) -> Plain:
     ]
     if not inbound.logs_open_requests:
         return {"access_log": log}
-    options = {"access_log_flush_interval": _OPEN}
+    options = {"access_log_flush_interval": _OPEN_LOG_INTERVAL}
     return {"access_log": [*log, *open_request_log(inbound.workload, inbound.port)], "access_log_options": options}
 
 

@@ -17,8 +17,8 @@ from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, all_of, any_of
 from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, Attribute
 
 _MAPPED = (MCP_TOOL, DESTINATION, MCP_METHOD)  # attributes that are compared by plain texts, the best first
-_FEWEST = 6  # texts; with fewer, a plain list is as good
-_MOST_MAPS = 6  # in one list; more would be nested too deep
+_MIN_TEXTS = 6  # texts; with fewer, a plain list is as good
+_MAX_MAPS = 6  # in one list; more would be nested too deep
 
 Test: TypeAlias = tuple[Predicate, Node]
 
@@ -53,7 +53,7 @@ def segments(tests: Sequence[Test], otherwise: Node) -> list[Segment]:
     joined: list[Segment] = []
     maps = 0
     for attribute, run in runs:
-        if attribute is not None and maps < _MOST_MAPS and _texts(run, attribute) >= _FEWEST:
+        if attribute is not None and maps < _MAX_MAPS and _texts(run, attribute) >= _MIN_TEXTS:
             maps += 1
             joined.append(_as_map(attribute, run))
         elif joined and isinstance(joined[-1], list):

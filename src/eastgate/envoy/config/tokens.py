@@ -24,8 +24,8 @@ CARRIER = "x-eastgate-authorization"  # carries the token to the authorizer of a
 _METADATA = "envoy.filters.http.jwt_authn"
 _HEADER, _SCHEME = "Authorization", "Bearer "
 _TOKEN = "[A-Za-z0-9._-]+"  # noqa: S105 - not a secret
-_NOBODY = "urn:eastgate:nobody"  # an issuer without keys
-_LEEWAY = 1  # seconds; Envoy's default is a minute, and 0 is invalid
+_NO_ISSUER = "urn:eastgate:nobody"  # an issuer without keys
+_CLOCK_SKEW_SECONDS = 1  # seconds; Envoy's default is a minute, and 0 is invalid
 
 # No proxy here understands a critical header parameter (RFC 7515, `crit`), and Envoy does not check it.
 _CRITICAL = (b'"crit"', *(rf"\u00{ord(letter):x}".encode() for letter in "crit"))
@@ -61,9 +61,9 @@ def token_filter(tokens: TokenIdentity) -> Plain:
         "payload_in_metadata": "jwt",
         "forward": True,  # rules and authorizers may look at it: `identity_filter` removes it
         "require_expiration": True,
-        "clock_skew_seconds": _LEEWAY,
+        "clock_skew_seconds": _CLOCK_SKEW_SECONDS,
     }
-    nobody = {**provider, "issuer": _NOBODY, "audiences": [_NOBODY]}
+    nobody = {**provider, "issuer": _NO_ISSUER, "audiences": [_NO_ISSUER]}
     anybody = {"requires_any": {"requirements": [{"provider_name": "issuer"}, {"allow_missing": {}}]}}
     rules: list[Plain] = [
         {"match": {"prefix": "/", "headers": headers}, "requires": {"provider_name": "nobody"}} for headers in _REFUSED

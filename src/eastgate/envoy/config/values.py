@@ -27,7 +27,7 @@ CLEAR = "="  # prefix of unambiguous notes
 _START, _STOP = "\x02", "\x03"  # no header has them, and a query that has them is ambiguous
 _VALUE = regex(f"{_START}([^{_START}{_STOP}]*){_STOP}")
 _FIELD = regex(rf"eastgate\.(?P<kind>header|query)\.(?P<name>[^=?]*)(?:\?|=(?P<values>(?:{_VALUE.pattern})*)){_STOP}")
-_MOST_VALUES = 8  # values of one name that an expression is tried on
+_MAX_VALUES = 8  # values of one name that an expression is tried on
 
 
 def field_key(attribute: Attribute) -> str:
@@ -42,7 +42,7 @@ def each_key(attribute: Attribute) -> str:
 
 def single_keys(attribute: Attribute) -> list[str]:
     """Return the filter state keys that hold one value each. They are unique: slashes in names are encoded."""
-    return [f"{each_key(attribute)}/{index}" for index in range(_MOST_VALUES)]
+    return [f"{each_key(attribute)}/{index}" for index in range(_MAX_VALUES)]
 
 
 def marked(matcher: Matcher) -> list[str]:
@@ -92,7 +92,7 @@ def _entry(field: RequestField) -> str:
     if joint is not None:
         entry["joint"] = literal(joint)
     if field.patterned:
-        entry |= {"most": str(_MOST_VALUES), "each": literal(each_key(attribute))}
+        entry |= {"most": str(_MAX_VALUES), "each": literal(each_key(attribute))}
     return ", ".join(f"{name} = {value}" for name, value in entry.items())
 
 

@@ -33,10 +33,10 @@ from eastgate.envoy.grpc.frames import (
 Method = Callable[[bytes], "bytes | Awaitable[bytes] | AsyncIterator[bytes]"]
 """Answers a message: at once, later, or with several messages. Raises CallError."""
 
-_MOST_REMEMBERED: Final = 64  # header blocks of a connection
-_LONGEST_REMEMBERED: Final = 1024  # bytes
-_MOST_RESIZES: Final = 2  # of the table, before the headers of one block
-_LONGEST_LENGTH: Final = 18  # digits
+_MAX_CACHED_BLOCKS: Final = 64  # header blocks of a connection
+_MAX_CACHED_BLOCK_BYTES: Final = 1024  # bytes
+_MAX_TABLE_RESIZES: Final = 2  # of the table, before the headers of one block
+_MAX_LENGTH_DIGITS: Final = 18  # digits
 
 # Valid headers (RFC 9113, 8.2 and 8.3): each name and value is followed by a NUL
 _VALUE: Final = rb"(?:[^\0\r\n \t](?:[^\0\r\n]*[^\0\r\n \t])?)?\0"
@@ -114,8 +114,8 @@ class CallHeaders:
         if call is None:
             before = self._table()
             call = self._call(self.decode(block))
-            if self._table() == before and len(block) <= _LONGEST_REMEMBERED:
-                if len(self._remembered) >= _MOST_REMEMBERED:
+            if self._table() == before and len(block) <= _MAX_CACHED_BLOCK_BYTES:
+                if len(self._remembered) >= _MAX_CACHED_BLOCKS:
                     self._remembered.clear()
                 self._remembered[block] = call
         return call
@@ -172,7 +172,7 @@ def _by_name(headers: list[tuple[bytes, bytes]], pattern: re.Pattern[bytes]) -> 
     if len(named) != len(headers) and any(sum(name == once for name, _ in headers) > 1 for once in _ONCE):
         return None
     length = named.get(b"content-length", b"0")
-    is_length = length.isdigit() and len(length) <= _LONGEST_LENGTH
+    is_length = length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS
     return named if is_length and named.get(b"te", b"trailers") == b"trailers" else None
 
 
@@ -183,14 +183,14 @@ def _is_grpc(content_type: bytes) -> bool:
 def _is_resized_often(block: bytes) -> bool:
     """Return whether a block begins with more table sizes than a table can need (RFC 7541, 4.2)."""
     at = resizes = 0
-    while resizes <= _MOST_RESIZES and at < len(block) and block[at] & 0xE0 == 0x20:
+    while resizes <= _MAX_TABLE_RESIZES and at < len(block) and block[at] & 0xE0 == 0x20:
         resizes += 1
         is_long = block[at] & 0x1F == 0x1F
         at += 1
         while is_long and at < len(block):
             is_long = block[at] >= 0x80
             at += 1
-    return resizes > _MOST_RESIZES
+    return resizes > _MAX_TABLE_RESIZES
 
 
 class _TableState:
@@ -217,7 +217,7 @@ class _TableState:
 # One call on a connection, and calls that ended early.
 
 
-_MOST_CUT_OFF: Final = 1024
+_MAX_CUT_OFF: Final = 1024
 
 
 class GrpcStream:
@@ -251,7 +251,7 @@ class CutOffStreams:
     def add(self, number: int) -> None:
         """Add a stream."""
         self._last[number] = None
-        if len(self._last) > _MOST_CUT_OFF:
+        if len(self._last) > _MAX_CUT_OFF:
             oldest = next(iter(self._last))
             del self._last[oldest]
             self._highest_before = max(self._highest_before, oldest)
@@ -268,7 +268,7 @@ class CutOffStreams:
 
 FIRST_WINDOW: Final = 65_535  # of either side, before any settings
 _EMPTY_TABLE: Final = b"\x20"  # headers that follow need no table
-_FIRST_TABLE: Final = 4096
+_INITIAL_TABLE_BYTES: Final = 4096
 _OK: Final = trailers(GrpcStatus.OK)
 
 
@@ -340,5 +340,5 @@ class Outgoing:
                 raise Http2Error(ErrorCode.PROTOCOL_ERROR, "there is no such size of frames")
         elif setting == Setting.ENABLE_PUSH and value > 1:
             raise Http2Error(ErrorCode.PROTOCOL_ERROR, "pushes are enabled or not")
-        elif setting == Setting.HEADER_TABLE_SIZE and value < _FIRST_TABLE:
+        elif setting == Setting.HEADER_TABLE_SIZE and value < _INITIAL_TABLE_BYTES:
             self._needs_empty_table = True

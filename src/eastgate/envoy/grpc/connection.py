@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from eastgate.envoy.grpc.server import GrpcServer
 
 _LOG = logging.getLogger(__name__)
-_MOST_SETTINGS: Final = 32  # in one frame
-_MOST_WRITTEN: Final = 48  # frames that are sent together
-_MOST_AT_ONCE: Final = 32  # calls of one connection, before other connections have their turn
+_MAX_SETTINGS: Final = 32  # in one frame
+_MAX_BATCHED_FRAMES: Final = 48  # frames that are sent together
+_MAX_CALLS_PER_TURN: Final = 32  # calls of one connection, before other connections have their turn
 _PROBE: Final = b"eastgate"
 
 
@@ -55,7 +55,7 @@ class GrpcConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._unread = b""
-        self._goes_on = False  # with unread bytes, after other connections had their turn
+        self._has_unread = False  # with unread bytes, after other connections had their turn
         self._next_turn: asyncio.Handle | None = None
         self._may_write = True
         self._outgoing = Outgoing()
@@ -107,9 +107,9 @@ class GrpcConnection(asyncio.Protocol):
             _LOG.exception("a connection could not be served")
             self._end(ErrorCode.INTERNAL_ERROR)
         self._flush()
-        goes_on = self.calls.answered_at_once >= _MOST_AT_ONCE
-        if goes_on or self._goes_on:
-            self._goes_on = goes_on
+        goes_on = self.calls.answered_at_once >= _MAX_CALLS_PER_TURN
+        if goes_on or self._has_unread:
+            self._has_unread = goes_on
             self._pace()
 
     def _read_on(self) -> None:
@@ -122,11 +122,11 @@ class GrpcConnection(asyncio.Protocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        if self._may_write and not self._goes_on:
+        if self._may_write and not self._has_unread:
             transport.resume_reading()
         else:
             transport.pause_reading()
-        if self._may_write and self._goes_on and self._next_turn is None:
+        if self._may_write and self._has_unread and self._next_turn is None:
             self._next_turn = self._loop.call_soon(self._read_on)
 
     def eof_received(self) -> bool:
@@ -216,7 +216,7 @@ class GrpcConnection(asyncio.Protocol):
                 return
             self._has_greeted, start = True, len(PREFACE)
         head, calls = FRAME_HEAD.unpack_from, self.calls
-        while size - start >= 9 and self._is_open and calls.answered_at_once < _MOST_AT_ONCE:
+        while size - start >= 9 and self._is_open and calls.answered_at_once < _MAX_CALLS_PER_TURN:
             upper, lower, kind, flags, stream = head(data, start)
             length = (upper << 8) | lower
             if length > LARGEST_FRAME:
@@ -226,7 +226,7 @@ class GrpcConnection(asyncio.Protocol):
                 break
             self._read_frame(kind, flags, stream & LARGEST_WINDOW, data[start + 9 : end])
             start = end
-            if len(self._outgoing.frames) >= _MOST_WRITTEN:
+            if len(self._outgoing.frames) >= _MAX_BATCHED_FRAMES:
                 self._flush()
         self._unread = data[start:]
 
@@ -276,7 +276,7 @@ class GrpcConnection(asyncio.Protocol):
             raise Http2Error(ErrorCode.FRAME_SIZE_ERROR, "settings have another length")
         if flags & ACK:
             return
-        if len(payload) > 6 * _MOST_SETTINGS:
+        if len(payload) > 6 * _MAX_SETTINGS:
             raise Http2Error(ErrorCode.ENHANCE_YOUR_CALM, "there are too many settings")
         self._has_settings = True
         self._outgoing.set(payload, self.calls.streams.values())

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 RECEIVED_AT_ONCE: Final = 4 * 1024 * 1024  # bytes of all streams that a peer may send ahead
 PREFIX: Final = Struct(">BI")  # of a message: whether it is compressed, and its length
-_MOST_CONTINUED: Final = 32  # frames of one block of headers
+_MAX_CONTINUATIONS: Final = 32  # frames of one block of headers
 
 
 class OpenCalls:
@@ -165,7 +165,7 @@ class OpenCalls:
             raise Http2Error(ErrorCode.PROTOCOL_ERROR, "there are no headers to continue")
         _, first_flags, parts = self.continued
         parts.append(payload)
-        if len(parts) > _MOST_CONTINUED or sum(map(len, parts)) > self._limits.head:
+        if len(parts) > _MAX_CONTINUATIONS or sum(map(len, parts)) > self._limits.head:
             raise Http2Error(ErrorCode.ENHANCE_YOUR_CALM, "there are too many headers")
         if flags & END_HEADERS:
             self.continued = None

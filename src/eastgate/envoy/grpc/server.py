@@ -10,8 +10,8 @@ from eastgate.basics.records import dataclass
 from eastgate.envoy.grpc.calls import Method
 from eastgate.envoy.grpc.connection import GrpcConnection
 
-_LOOK: Final = 1.0  # seconds
-_ON_THEIR_WAY: Final = 0.1  # for calls that peers sent before they learned of the end
+_POLL_SECONDS: Final = 1.0  # seconds
+_ANNOUNCE_SECONDS: Final = 0.1  # for calls that peers sent before they learned of the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class GrpcServer:
         for connection in tuple(self._connections):
             connection.announce_end()
         if self._connections:
-            await asyncio.sleep(min(grace, _ON_THEIR_WAY))
+            await asyncio.sleep(min(grace, _ANNOUNCE_SECONDS))
         for connection in tuple(self._connections):
             connection.end_when_idle()
         while self._connections and loop.time() < end:
@@ -83,7 +83,7 @@ class GrpcServer:
             longest.give_way()
         self._connections.add(connection)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_LOOK, self._look)
+            self._timer = asyncio.get_running_loop().call_later(_POLL_SECONDS, self._look)
         return True
 
     def remove(self, connection: GrpcConnection) -> None:
@@ -111,6 +111,6 @@ class GrpcServer:
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(_LOOK, self._look) if self._connections else None
+        self._timer = loop.call_later(_POLL_SECONDS, self._look) if self._connections else None
         for connection in tuple(self._connections):
             connection.look_at_times(loop.time())

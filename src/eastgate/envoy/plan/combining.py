@@ -114,7 +114,7 @@ def _texts(atom: Is) -> str:
             return ""
 
 
-_MOST_ENDS = 20_000  # of one decision written into each end of another
+_MAX_ENDS = 20_000  # of one decision written into each end of another
 
 
 class TooManyEnds(Exception):  # noqa: N818 - says what is wrong
@@ -133,7 +133,7 @@ def then(first: Node, second: Node) -> Node:
     if isinstance(second, DecisionNode) and not any(end.is_unopposed for end in _ends(second)):
         return choice(_finals(flatten(first)), second)
     ends = len(_ends(first)) * len(_ends(second))
-    if isinstance(second, DecisionNode) and ends > _MOST_ENDS:
+    if isinstance(second, DecisionNode) and ends > _MAX_ENDS:
         raise TooManyEnds(f"its layers have {ends} ways through them")
     return choice(((when, then(node, second)) for when, node in first.tests), then(first.otherwise, second))
 
@@ -153,7 +153,7 @@ def noting(would: Node, matches: Node) -> Node:
     """Combine a would-be decision with rules that only log: where it allows, the matching rule is named."""
     if isinstance(would, ProxyVerdict):
         return would if would.is_final else or_else(matches, would)
-    if len(_ends(would)) * len(_ends(matches)) > _MOST_ENDS:
+    if len(_ends(would)) * len(_ends(matches)) > _MAX_ENDS:
         return would
     return choice(((when, noting(node, matches)) for when, node in would.tests), noting(would.otherwise, matches))
 

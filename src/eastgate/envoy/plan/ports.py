@@ -27,7 +27,7 @@ from eastgate.ir.symbolic.callers import CallerCell
 from eastgate.ir.symbolic.trees import leaves, map_leaves
 from eastgate.settings import Settings
 
-_MOST_TESTS = 400_000  # at one port, for all cells of callers
+_MAX_TESTS = 400_000  # at one port, for all cells of callers
 _OPEN = ProxyVerdict(True, 200, UNOPPOSED_NAME)
 UNOPPOSED: Node = _OPEN
 CLOSED: Node = ProxyVerdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
@@ -199,8 +199,8 @@ class _PortPlanner:
         if key not in self._combined:
             combined = self._combine(decisions, read=read)
             self._tests += sum(1 for _ in leaves(combined))
-            if self._tests > _MOST_TESTS:
-                raise self._too_large(f"its callers have more than {_MOST_TESTS} tests to pass")
+            if self._tests > _MAX_TESTS:
+                raise self._too_large(f"its callers have more than {_MAX_TESTS} tests to pass")
             self._combined[key] = decisions, combined
         return self._combined[key][1]
 

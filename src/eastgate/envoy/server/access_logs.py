@@ -25,11 +25,11 @@ OnRecord: TypeAlias = Callable[[AuthenticatedProxy, Mapping[str, Any]], None]
 _LOG = logging.getLogger(__name__)
 _ABSENT: Final = ("", "-")  # Envoy's texts for a missing value
 _ANY_PORT: Final = "0"
-_SHARE: Final = 0.1  # of the time of the loop
-_SAVED: Final = 0.5  # of work at once after a quiet time
-_RESERVE: Final = _SAVED / 2  # reserved for proxies that used little time lately
-_LATELY: Final = 1.0  # after which work counts for half
-_FORGOTTEN: Final = 1e-5  # seconds of work
+_TIME_SHARE: Final = 0.1  # of the time of the loop
+_MAX_SAVED_SECONDS: Final = 0.5  # of work at once after a quiet time
+_RESERVED_SECONDS: Final = _MAX_SAVED_SECONDS / 2  # reserved for proxies that used little time lately
+_HALF_LIFE_SECONDS: Final = 1.0  # after which work counts for half
+_NEGLIGIBLE_SECONDS: Final = 1e-5  # seconds of work
 
 
 def node_of_log(body: bytes) -> str:
@@ -57,14 +57,14 @@ class AccessLogs:
         on_record: OnRecord,
         metrics: Metrics,
         *,
-        share: float = _SHARE,
+        share: float = _TIME_SHARE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._on_record = on_record
         self._metrics = metrics
         self._share = share
         self._clock = clock
-        self._budget = _SAVED
+        self._budget = _MAX_SAVED_SECONDS
         self._looked_at = self._halved_at = clock()
         self._used: dict[str, float] = {}  # seconds of recent work, by proxy
         self._total = 0.0  # total of these
@@ -116,18 +116,18 @@ class AccessLogs:
         self._total += spent
 
     def _refill(self, now: float) -> None:
-        self._budget = min(_SAVED, self._budget + (now - self._looked_at) * self._share)
+        self._budget = min(_MAX_SAVED_SECONDS, self._budget + (now - self._looked_at) * self._share)
         self._looked_at = now
-        if now - self._halved_at >= _LATELY:
+        if now - self._halved_at >= _HALF_LIFE_SECONDS:
             self._halved_at = now
-            self._used = {name: used / 2 for name, used in self._used.items() if used > _FORGOTTEN}
+            self._used = {name: used / 2 for name, used in self._used.items() if used > _NEGLIGIBLE_SECONDS}
             self._total = sum(self._used.values())
 
     def _may_spend(self, proxy: str, spent: float = 0.0) -> bool:
         """Return whether there is time for a proxy that has just used some: less for proxies with much recent work."""
         used, total = self._used.get(proxy, 0.0) + spent, self._total + spent
         part = used / total if total else 0.0
-        return self._budget - spent > part * _RESERVE
+        return self._budget - spent > part * _RESERVED_SECONDS
 
 
 def _records(proxy: AuthenticatedProxy, body: bytes) -> Iterator[Mapping[str, Any]]:

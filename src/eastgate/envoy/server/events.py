@@ -15,7 +15,7 @@ from eastgate.envoy.server.status import ResourceRejection
 # The metrics of the control plane, in a registry of their own, so that two servers do not mix.
 
 
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_BUCKET_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Metrics:
@@ -40,7 +40,7 @@ class Metrics:
             "eastgate_xds_change_to_ack_seconds",
             "From a change of a resource to its acknowledgement by a proxy that was connected",
             ("type",),
-            buckets=_SECONDS,
+            buckets=_BUCKET_SECONDS,
             registry=self.registry,
         )
 

@@ -74,7 +74,7 @@ class Settling:
 _SERVICE: Final = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 _METHOD: Final = "DeltaAggregatedResources"
 _BEARER: Final = "bearer "
-_IDLE_CONNECTION: Final = 60.0  # for a connection without a stream
+_IDLE_CONNECTION_SECONDS: Final = 60.0  # for a connection without a stream
 
 
 class AdsServer:
@@ -199,7 +199,7 @@ class AdsServer:
             ("grpc.so_reuseport", 0),  # with two servers on one port, each would get half of the proxies
             ("grpc.max_receive_message_length", limits.message),
             ("grpc.max_send_message_length", -1),
-            ("grpc.max_connection_idle_ms", int(_IDLE_CONNECTION * 1000)),
+            ("grpc.max_connection_idle_ms", int(_IDLE_CONNECTION_SECONDS * 1000)),
             ("grpc.keepalive_time_ms", int(limits.keepalive * 1000)),
             ("grpc.keepalive_timeout_ms", int(limits.keepalive_timeout * 1000)),
             ("grpc.keepalive_permit_without_calls", 1),

@@ -27,7 +27,7 @@ from eastgate.envoy.server.store import Store
 ABSENT: Final = ""  # the version of a missing resource
 UNSURE: Final = "?"  # the version of a resource that may or may not have been applied
 
-_LONGEST_MESSAGE: Final = 2000
+_MAX_MESSAGE_CHARS: Final = 2000
 # Envoy puts the whole rejected resource before the error message; that may be a Secret.
 _DUMP: Final = regex(r"\A.*(?=Proto constraint validation failed)", re.DOTALL)
 _PEM: Final = regex(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.DOTALL)
@@ -257,7 +257,7 @@ def find_suspects(type_url: str, message: str, names: frozenset[str]) -> frozens
 
 def _sanitize(message: str) -> str:
     """Return a message without the quoted resource, and without any text that looks like a key."""
-    return _PEM.sub("…", _DUMP.sub("", message)).strip()[:_LONGEST_MESSAGE]
+    return _PEM.sub("…", _DUMP.sub("", message)).strip()[:_MAX_MESSAGE_CHARS]
 
 
 def combine(node: str, statuses: Sequence[ProxyStatus]) -> ProxyStatus | None:

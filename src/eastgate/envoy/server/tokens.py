@@ -13,8 +13,8 @@ from typing import Final
 
 from eastgate.envoy.server.session import AuthenticatedProxy, AuthenticationError, ProxyCredentials
 
-_BYTES: Final = 32
-_NO_HASH: Final = sha256(secrets.token_bytes(_BYTES)).digest()  # the hash to compare with, for an unknown node
+_TOKEN_BYTES: Final = 32
+_NO_HASH: Final = sha256(secrets.token_bytes(_TOKEN_BYTES)).digest()  # the hash to compare with, for an unknown node
 
 
 class Tokens:
@@ -29,7 +29,7 @@ class Tokens:
         """Issue a token for a node. Raises ValueError for a node without a name."""
         if not node:
             raise ValueError("a node needs a name")
-        token = secrets.token_urlsafe(_BYTES)
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
         self._withdraw(node)
         self._hashes[node] = _hash(token)
         self._issued.add(self._hashes[node])

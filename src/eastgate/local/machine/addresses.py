@@ -19,9 +19,9 @@ from eastgate.local.machine.rundir import LocalMeshError
 
 _LOOPBACK = IPv4Network("127.0.0.0/8")
 _LOCALHOST = IPv4Address("127.0.0.1")
-_USUAL = tuple(IPv4Network(f"127.{number}.0.0/16") for number in range(64, 128))
-_RESERVATION = 15127  # below the ports that the system assigns to clients
-_MOVE = 10_000
+_USUAL_NETWORKS = tuple(IPv4Network(f"127.{number}.0.0/16") for number in range(64, 128))
+_RESERVATION_PORT = 15127  # below the ports that the system assigns to clients
+_PORT_STEP = 10_000
 
 
 class NetworkUnavailable(LocalMeshError):  # noqa: N818 - a state of the machine
@@ -114,7 +114,7 @@ class Addresses:
         return ""
 
     def _find_substitute(self, port: int, reason: str) -> BoundPort:
-        up, down = range(port + _MOVE, 65536, _MOVE), range(port - _MOVE, 1024, -_MOVE)
+        up, down = range(port + _PORT_STEP, 65536, _PORT_STEP), range(port - _PORT_STEP, 1024, -_PORT_STEP)
         for candidate in (*up, *down):
             if not self._obstacle(candidate):
                 return BoundPort(port, candidate, reason)
@@ -129,7 +129,7 @@ def _reserve(network: str | None) -> tuple[IPv4Network, socket.socket]:
             raise NetworkUnavailable(f"another mesh uses the network {chosen}", help="choose another one")
         return chosen, reservation
     listeners = _listeners()
-    for candidate in _USUAL:
+    for candidate in _USUAL_NETWORKS:
         if not any(address in candidate for address in listeners):
             reservation = _bind_reservation(candidate)
             if reservation is not None:
@@ -153,7 +153,7 @@ def _bind_reservation(network: IPv4Network) -> socket.socket | None:
     """Bind a socket that reserves the network. It never listens, and ends with its process."""
     reservation = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        reservation.bind((str(next(_hosts(network))), _RESERVATION))
+        reservation.bind((str(next(_hosts(network))), _RESERVATION_PORT))
     except OSError as error:
         reservation.close()
         if error.errno == errno.EADDRNOTAVAIL:

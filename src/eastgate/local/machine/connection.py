@@ -17,7 +17,7 @@ from eastgate.local.machine.http1 import Headers, Malformed, Source, read_respon
 from eastgate.local.machine.wire import HandshakeClosed, Wire
 
 OPEN = 200
-_MAX_RAW = 16 * 1024 * 1024
+_MAX_RAW_BYTES = 16 * 1024 * 1024
 _CLOSED = "closed before any byte"
 
 
@@ -147,7 +147,7 @@ class CallConnection:
         began, body, error = time.monotonic(), bytearray(), None
         try:
             async with asyncio.timeout(timeout):
-                while (enough is None or len(body) < enough) and len(body) < _MAX_RAW:
+                while (enough is None or len(body) < enough) and len(body) < _MAX_RAW_BYTES:
                     piece = await self._source.take()
                     if not piece:
                         error = None if body else _CLOSED

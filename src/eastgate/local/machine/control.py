@@ -65,9 +65,9 @@ class SocketServer(ABC):
 Message = dict[str, Any]
 Handler = Callable[[Message], Awaitable[Message | AsyncIterator[Message]] | AsyncIterator[Message]]
 
-_LONGEST_REQUEST = 1024 * 1024
-_LONGEST_ANSWER = 32 * 1024 * 1024
-_WRITE = 30.0
+_MAX_REQUEST_BYTES = 1024 * 1024
+_MAX_ANSWER_BYTES = 32 * 1024 * 1024
+_WRITE_TIMEOUT_SECONDS = 30.0
 
 
 class ControlFailed(LocalMeshError):  # noqa: N818 - says what happened
@@ -78,7 +78,7 @@ class ControlServer(SocketServer):
     """Answers the requests of this user, and of root, until it is stopped."""
 
     def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
-        super().__init__(path, limit=_LONGEST_REQUEST)
+        super().__init__(path, limit=_MAX_REQUEST_BYTES)
         self._handlers = handlers
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -91,7 +91,7 @@ class ControlServer(SocketServer):
                 await self._handle(line, reader, writer)
         except ValueError:  # the line is longer than the limit of the stream
             with contextlib.suppress(OSError):
-                await _write(writer, {"error": f"a request has at most {_LONGEST_REQUEST} bytes"})
+                await _write(writer, {"error": f"a request has at most {_MAX_REQUEST_BYTES} bytes"})
         except OSError:
             pass  # the peer is gone, or does not read
         finally:
@@ -150,7 +150,7 @@ class ControlClient:
 
     async def _exchange(self, name: str, arguments: Message) -> AsyncGenerator[Message, None]:
         try:
-            reader, writer = await asyncio.open_unix_connection(self._path, limit=_LONGEST_ANSWER)
+            reader, writer = await asyncio.open_unix_connection(self._path, limit=_MAX_ANSWER_BYTES)
         except OSError as error:
             raise ControlFailed(f"the mesh does not answer: {error.strerror or error}") from None
         try:
@@ -174,10 +174,10 @@ def _is_permitted(writer: asyncio.StreamWriter) -> bool:
 
 async def _write(writer: asyncio.StreamWriter, message: Message) -> None:
     line = json.dumps(message).encode() + b"\n"
-    if len(line) > _LONGEST_ANSWER:
-        line = json.dumps({"error": f"the answer has more than {_LONGEST_ANSWER} bytes"}).encode() + b"\n"
+    if len(line) > _MAX_ANSWER_BYTES:
+        line = json.dumps({"error": f"the answer has more than {_MAX_ANSWER_BYTES} bytes"}).encode() + b"\n"
     writer.write(line)
-    await asyncio.wait_for(writer.drain(), _WRITE)
+    await asyncio.wait_for(writer.drain(), _WRITE_TIMEOUT_SECONDS)
 
 
 async def _stream(writer: asyncio.StreamWriter, items: AsyncIterator[Message]) -> None:

@@ -17,10 +17,10 @@ from eastgate.control.authorizer.http_server import HttpLimits, HttpServer, Serv
 
 _REQUEST_LINE = regex(rb"(?:\r?\n)*[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\r\n]+ HTTP/1\.[0-9]\r?\n")
 _METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"PATCH ", b"OPTIONS ", b"TRACE ", b"CONNECT ")
-_LONGEST_FIRST_LINE = 64 * 1024
+_MAX_FIRST_LINE_BYTES = 64 * 1024
 _TICK = b"tick\n"
-_MAX_BODY = 64 * 1024 * 1024
-_MAX_BODIES = 4 * _MAX_BODY
+_MAX_BODY_BYTES = 64 * 1024 * 1024
+_MAX_BODIES_BYTES = 4 * _MAX_BODY_BYTES
 _MAX_CONNECTIONS = 100_000
 _JSON = (("content-type", "application/json"),)
 
@@ -64,7 +64,11 @@ class EchoServer:
         """The open connections without HTTP."""
         times = self.options.times
         limits = HttpLimits(
-            body=_MAX_BODY, bodies=_MAX_BODIES, seconds=times.request, idle=times.idle, connections=_MAX_CONNECTIONS
+            body=_MAX_BODY_BYTES,
+            bodies=_MAX_BODIES_BYTES,
+            seconds=times.request,
+            idle=times.idle,
+            connections=_MAX_CONNECTIONS,
         )
         self.http = HttpServer(self._tell, limits)
         self._server: asyncio.Server | None = None
@@ -197,4 +201,4 @@ def _is_http(seen: bytes) -> bool | None:
     is_method = first.startswith(_METHODS)
     if b"\n" in first or not (is_method or any(method.startswith(first) for method in _METHODS)):
         return False
-    return None if len(seen) < _LONGEST_FIRST_LINE else is_method  # too long, and answered as such
+    return None if len(seen) < _MAX_FIRST_LINE_BYTES else is_method  # too long, and answered as such

@@ -67,10 +67,10 @@ _FLAGS = (
     *("--file-flush-interval-msec", "50"),
     *("--log-level", "warning"),
 )
-_GRACE = 1.0
-_LINES_KEPT = 30
-_LONGEST_LINE = 1024 * 1024
-_CHUNK = 256 * 1024
+_STOP_TIMEOUT_SECONDS = 1.0
+_MAX_LINES = 30
+_MAX_LINE_BYTES = 1024 * 1024
+_CHUNK_BYTES = 256 * 1024
 
 
 class EnvoyProcess:
@@ -78,7 +78,7 @@ class EnvoyProcess:
 
     def __init__(self, process: asyncio.subprocess.Process, node: str, guard: Guard | None) -> None:
         self.node = node
-        self.last_lines: deque[str] = deque(maxlen=_LINES_KEPT)
+        self.last_lines: deque[str] = deque(maxlen=_MAX_LINES)
         self._process = process
         self._guard = guard
         self._ended: asyncio.Task[int] | None = None
@@ -145,7 +145,7 @@ class EnvoyProcess:
             raise AssertionError("started by `start` only")
         return await asyncio.shield(self._ended)
 
-    async def stop(self, grace: float = _GRACE) -> int:
+    async def stop(self, grace: float = _STOP_TIMEOUT_SECONDS) -> int:
         """End it at once, open connections included; return its exit code."""
         self._signal(signal.SIGTERM)
         try:
@@ -199,9 +199,9 @@ class EnvoyProcess:
 async def _lines(stream: asyncio.StreamReader | None, take: Callable[[str], None]) -> None:
     """Pass each line to `take`, and ignore its errors: Envoy blocks on a full pipe."""
     rest = b""
-    while stream is not None and (data := await stream.read(_CHUNK)):
+    while stream is not None and (data := await stream.read(_CHUNK_BYTES)):
         *lines, rest = (rest + data).split(b"\n")
-        if len(rest) > _LONGEST_LINE:
+        if len(rest) > _MAX_LINE_BYTES:
             lines.append(rest)
             rest = b""
         for line in lines:

@@ -10,10 +10,10 @@ import h11
 from eastgate.basics.records import dataclass
 
 MAX_HEAD = 64 * 1024
-_MAX_BODY = 16 * 1024 * 1024
-_PIECE = 64 * 1024
+_MAX_BODY_BYTES = 16 * 1024 * 1024
+_CHUNK_BYTES = 64 * 1024
 _NO_RESPONSE = "this is no HTTP/1.1 response"
-_HEAD_PIECE = 4096  # so that a head cannot be much longer than its limit
+_HEAD_CHUNK_BYTES = 4096  # so that a head cannot be much longer than its limit
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -44,12 +44,12 @@ class Source:
 
     async def more(self) -> bool:
         """Wait for more bytes, which are then in `seen`; False at the end of the stream."""
-        data = await self._reader.read(_PIECE)
+        data = await self._reader.read(_CHUNK_BYTES)
         self.seen += data
         self.total += len(data)
         return bool(data)
 
-    async def take(self, most: int = _PIECE) -> bytes:
+    async def take(self, most: int = _CHUNK_BYTES) -> bytes:
         """Return the next bytes, at least one; empty at the end of the stream."""
         if not self.seen:
             await self.more()
@@ -90,7 +90,7 @@ async def read_response(source: Source, method: str) -> Http1Response | None:
         _check_length(head)
         while isinstance(event := await parsing.event(), h11.Data):
             body += event.data
-            if len(body) > _MAX_BODY:
+            if len(body) > _MAX_BODY_BYTES:
                 raise Malformed("the body is too long")
     source.seen[:0] = parser.trailing_data[0]
     return Http1Response(head.status_code, _texts(head), bytes(body))
@@ -115,7 +115,7 @@ class _Parsing:
             if event is not h11.NEED_DATA:
                 self._in_body = isinstance(event, h11.Response | h11.Data)
                 return event
-            data = await self._source.take(_PIECE if self._in_body else _HEAD_PIECE)
+            data = await self._source.take(_CHUNK_BYTES if self._in_body else _HEAD_CHUNK_BYTES)
             self._ended = not data
             self._parser.receive_data(data)
 

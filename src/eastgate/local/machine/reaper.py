@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 
-_PATIENCE = 1.0
+_EXIT_TIMEOUT_SECONDS = 1.0
 
 
 class Watched:
@@ -82,7 +82,7 @@ def _kill(processes: dict[int, int]) -> None:
         except OSError:  # it has just ended
             continue
         dying.append(descriptor)
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _EXIT_TIMEOUT_SECONDS
     for descriptor in dying:
         ended = select.poll()
         ended.register(descriptor, select.POLLIN)

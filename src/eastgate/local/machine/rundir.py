@@ -45,11 +45,11 @@ class LocalMeshError(Exception):
 DEFAULT_NAME = "default"
 _NAME = regex(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
 _LABEL = regex(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,23}")
-_LONGEST_SOCKET = 107  # sun_path holds 108 bytes, the last of which is zero
-_ROOM = 1 + 24 + len(".sock")
-_SPARE = len("-abcdefgh")
+_MAX_SOCKET_PATH_BYTES = 107  # sun_path holds 108 bytes, the last of which is zero
+_SOCKET_NAME_BYTES = 1 + 24 + len(".sock")
+_SPARE_SUFFIX_BYTES = len("-abcdefgh")
 _OWNER = "mesh.pid"
-_PATIENCE = 2.0
+_TIMEOUT_SECONDS = 2.0
 
 
 class BadName(LocalMeshError):  # noqa: N818 - what is wrong with their text
@@ -153,7 +153,9 @@ def _base(name: str) -> Path:
             if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
                 candidates.insert(0, Path(runtime) / "eastgate")
     for base in candidates:
-        if len(os.fsencode(base / name)) + _SPARE + _ROOM <= _LONGEST_SOCKET and os.access(base.parent, os.W_OK):
+        if len(
+            os.fsencode(base / name)
+        ) + _SPARE_SUFFIX_BYTES + _SOCKET_NAME_BYTES <= _MAX_SOCKET_PATH_BYTES and os.access(base.parent, os.W_OK):
             return base
     raise RunDirRefused("no folder has a name short enough for sockets", help="set XDG_RUNTIME_DIR to a shorter one")
 
@@ -235,7 +237,7 @@ def _is_same(descriptor: int, path: Path) -> bool:
 
 
 def _acquire_folder(path: Path, name: str) -> RunDir:
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
     while True:
         with contextlib.suppress(FileExistsError):
             path.mkdir(mode=0o700)
@@ -328,7 +330,7 @@ class Guard:
             with contextlib.suppress(OSError):
                 stdin.close()
         try:
-            self._process.wait(_PATIENCE)
+            self._process.wait(_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

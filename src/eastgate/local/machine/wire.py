@@ -15,9 +15,9 @@ import struct
 import time
 
 _RESET = struct.pack("ii", 1, 0)
-_PIECE = 64 * 1024
-_MOST_WAITING = 1024 * 1024
-_LAST_WORDS = 1.0
+_CHUNK_BYTES = 64 * 1024
+_MAX_BUFFERED_BYTES = 1024 * 1024
+_LAST_READ_SECONDS = 1.0
 
 
 class HandshakeClosed(ConnectionError):  # noqa: N818 - says what happened
@@ -77,7 +77,7 @@ class Wire:
             raise self._error
         if not self._waiting and not self.closed.is_set():
             self._arrived.clear()
-        if len(self._waiting) < _MOST_WAITING:
+        if len(self._waiting) < _MAX_BUFFERED_BYTES:
             self._room.set()
         return taken
 
@@ -91,7 +91,7 @@ class Wire:
                 await asyncio.get_running_loop().sock_sendall(self._socket, data)
         except OSError as error:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.closed.wait(), _LAST_WORDS)
+                await asyncio.wait_for(self.closed.wait(), _LAST_READ_SECONDS)
             self._end(error)
 
     async def close(self, *, reset: bool = False) -> None:
@@ -123,7 +123,7 @@ class Wire:
     async def _hear_handshake(self, tls: _Tls) -> None:
         try:
             await self._flush(tls)
-            data = await asyncio.get_running_loop().sock_recv(self._socket, _PIECE)
+            data = await asyncio.get_running_loop().sock_recv(self._socket, _CHUNK_BYTES)
         except ConnectionError:
             data = b""
         if not data:
@@ -140,7 +140,7 @@ class Wire:
         try:
             while not self.closed.is_set():
                 await self._room.wait()
-                data = await loop.sock_recv(self._socket, _PIECE)
+                data = await loop.sock_recv(self._socket, _CHUNK_BYTES)
                 ended = not data
                 if self._tls is not None:
                     data, ended = self._tls.decrypt(data)
@@ -154,7 +154,7 @@ class Wire:
         self._waiting += data
         if self._waiting:
             self._arrived.set()
-        if len(self._waiting) >= _MOST_WAITING:
+        if len(self._waiting) >= _MAX_BUFFERED_BYTES:
             self._room.clear()
 
     def _end(self, error: OSError | None) -> None:
@@ -183,7 +183,7 @@ class _Tls:
         plain = bytearray()
         while True:
             try:
-                piece = self.object.read(_PIECE)
+                piece = self.object.read(_CHUNK_BYTES)
             except ssl.SSLWantReadError:
                 return bytes(plain), False
             except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
