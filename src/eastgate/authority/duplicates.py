@@ -58,7 +58,7 @@ def deciding(
     return [(document, error) for document, error in several if id(error) not in taken_back]
 
 
-def say_the_same(first: str, second: str) -> bool:
+def agree(first: str, second: str) -> bool:
     """Return whether two texts, each of one object, agree. A text with errors agrees with none.
 
     Objects of a kind that decides nothing always agree.

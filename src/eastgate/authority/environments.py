@@ -12,7 +12,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from eastgate.authority.duplicates import say_the_same
+from eastgate.authority.duplicates import agree
 from eastgate.authority.leaving_out import part_of
 from eastgate.authority.reading import DocumentSource, ManifestError
 from eastgate.basics.diagnostics import Code, Diagnostic, Reporter, did_you_mean
@@ -159,7 +159,7 @@ def _find(
     for folder in folders:
         if not isinstance(folder, Environment):
             findings = Reporter()
-            there = find_environments([folder], bounds, findings, options or RepositoryOptions(), say_the_same)
+            there = find_environments([folder], bounds, findings, options or RepositoryOptions(), agree)
             reporter.diagnostics += [finding for finding in findings if not finding.is_error]
             # A folder that is read as a whole reports its errors itself
             found[folder] = there if _is_its_folder(there) else [_without(each, findings.errors) for each in there]

@@ -17,7 +17,7 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli.complete import matching
 from eastgate.cli.options import bad_option, record
-from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail, output_option, say
+from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail, output_option, print_lines
 from eastgate.cli.questions import headers_from
 
 if TYPE_CHECKING:
@@ -246,12 +246,12 @@ def call(sent: _Sent, mcp: _Mcp, repeat: int, timeout: float, name: str, output:
                     call_made["agrees"],
                     (call_made["proxy"] or {}).get("decision"),
                 )
-                say(_describe_call(call_made, why=same not in explained))
+                print_lines(_describe_call(call_made, why=same not in explained))
                 explained.add(same)
     if output == "json":
         emit_json({"verdict": _worst(made), "calls": made})
     elif len(made) > 1:
-        say(_summary(made))
+        print_lines(_summary(made))
     sys.exit(_status(made))
 
 

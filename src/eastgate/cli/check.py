@@ -21,9 +21,9 @@ from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli.environments import answer_each
 from eastgate.cli.options import Sources, cluster_options, more_files, source_options, strict_option
-from eastgate.cli.output import colored, conclude, emit_json, fail, output_option, say, warn
+from eastgate.cli.output import colored, conclude, emit_json, fail, output_option, print_lines, warn
 from eastgate.cli.questions import Asked, question_options
-from eastgate.cli.unconsidered import note_absence, status_of, tell
+from eastgate.cli.unconsidered import note_absence, print_unconsidered, status_of
 from eastgate.cluster.unread import Handling
 
 _MAX_PLACES, _MAX_CONDITIONS = 5, 3  # listed requests
@@ -61,8 +61,8 @@ def _check(sources: Sources, asked: Asked, output: str) -> NoReturn:
             f"{first}{line}" if not number else f"  {line}" for number, line in enumerate(more.head(decision.reason))
         ]
         beside = [*_audited(decision), *_enforcers(decision), *_doubts(decision)]
-        say("\n".join([*head[:-1], f"{head[-1]}{location}", *more.lines(), *beside]))
-        tell(decision.unconsidered, more.unread)
+        print_lines("\n".join([*head[:-1], f"{head[-1]}{location}", *more.lines(), *beside]))
+        print_unconsidered(decision.unconsidered, more.unread)
     sys.exit(status_of(decision, more.unread))
 
 
@@ -96,7 +96,7 @@ def _explain(sources: Sources, asked: Asked, output: str) -> NoReturn:
         head, *rest = text.splitlines()
         reason = rest[:1] if more.depends is None or not more.depends.is_condition else []
         more_lines = [*more.lines(), *_doubts(decision)]
-        say("\n".join([head, *(f"  {line}" for line in more.head()), *reason, *more_lines, *rest[1:]]))
+        print_lines("\n".join([head, *(f"  {line}" for line in more.head()), *reason, *more_lines, *rest[1:]]))
     sys.exit(status_of(decision, more.unread))
 
 

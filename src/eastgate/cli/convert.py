@@ -15,8 +15,8 @@ from eastgate.authority.reading import ManifestError, Manifests
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.environments import Task, answer_all, each_environment
 from eastgate.cli.options import Sources, cluster_options, more_files, source_options
-from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, output_option, say, warn
-from eastgate.cli.unconsidered import note
+from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, output_option, print_lines, warn
+from eastgate.cli.unconsidered import print_notes
 from eastgate.cluster.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like, list_left_out
 from eastgate.convert import KINDS, Assumption, Conversion, Options
 from eastgate.convert import convert as convert_documents
@@ -109,7 +109,7 @@ def _convert(
     if sources.unread is Handling.ERROR and manifests.unread.objects:
         fail(diagnose_unread(manifests.unread.objects, Handling.ERROR))
     if sources.verbose:
-        say(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
+        print_lines(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
     refused = strict and bool(conversion.losses)
     if out is not None and not refused:
         _write_files(conversion, out, output)
@@ -121,7 +121,7 @@ def _convert(
         report = replace(report, source=sources.arguments())
     _say(conversion, output, left_out, report, shown=out is None and not refused, verified=verified)
     if verified and conversion.is_empty:
-        say("nothing was converted, so that there is nothing to verify", err=True)
+        print_lines("nothing was converted, so that there is nothing to verify", err=True)
         sys.exit(_HAS_LOSSES if conversion.losses else PARTIAL)
     if report is not None and (status := _status(report, conversion)):
         sys.exit(status)
@@ -161,11 +161,13 @@ def _say_verified(report: DiffReport, conversion: Conversion) -> None:
     from eastgate.reports.diff.words import lines
 
     for line in lines(report):
-        say(line, err=True)
+        print_lines(line, err=True)
     if _status(report, conversion):
-        say("not verified", err=True)
+        print_lines("not verified", err=True)
     else:
-        say("verified: what changes is denied now, which the losses tell" if report.changes else "verified", err=True)
+        print_lines(
+            "verified: what changes is denied now, which the losses tell" if report.changes else "verified", err=True
+        )
 
 
 def _say(
@@ -197,9 +199,9 @@ def _say(
         behind = (
             f"; {kept} polic{'y is' if kept == 1 else 'ies are'} not converted and must stay in force" if kept else ""
         )
-        say(f"{words}{behind}", err=True)
-    note(list_left_out(left_out), err=True)
-    note(describe_unread(left_out), err=True)
+        print_lines(f"{words}{behind}", err=True)
+    print_notes(list_left_out(left_out), err=True)
+    print_notes(describe_unread(left_out), err=True)
     if report is not None:
         _say_verified(report, conversion)
 
@@ -220,7 +222,7 @@ def _write_files(conversion: Conversion, folder: Path, output: str) -> None:
         try:
             (folder / name).write_text(render(by_file[file]), encoding="utf-8")  # type: ignore[arg-type] # plain data
         except OSError as error:
-            say(printable(f"cannot write {folder / name}: {error.strerror}"), err=True)
+            print_lines(printable(f"cannot write {folder / name}: {error.strerror}"), err=True)
             sys.exit(UNDECIDED)
 
 

@@ -15,7 +15,7 @@ import click
 from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.printable import json_text, printable
 from eastgate.basics.records import dataclass
-from eastgate.cli.output import emit, emit_json, output_option, say
+from eastgate.cli.output import emit, emit_json, output_option, print_lines
 from eastgate.settings import MeshMode
 
 if TYPE_CHECKING:
@@ -272,4 +272,4 @@ def _write(files: dict[str, str], folder: str) -> None:
         path = Path(folder) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    say(printable(f"{len(files)} files in {folder}"), err=True)
+    print_lines(printable(f"{len(files)} files in {folder}"), err=True)

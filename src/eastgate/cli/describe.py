@@ -15,7 +15,7 @@ from eastgate.cli import complete
 from eastgate.cli.environments import answer_each
 from eastgate.cli.inspecting import cluster_from, completeness, inspecting_options, split_paths
 from eastgate.cli.options import Sources
-from eastgate.cli.output import FROM_WHAT_WAS_READ, colored, emit_json, fail, output_option, say, terminal_width
+from eastgate.cli.output import FROM_WHAT_WAS_READ, colored, emit_json, fail, output_option, print_lines, terminal_width
 from eastgate.cli.unconsidered import note_absence
 from eastgate.cluster.unread import parts_of
 from eastgate.reports.describe import UnknownKind
@@ -60,11 +60,11 @@ def _describe(sources: Sources, kind: str, name: str | None, output: str) -> NoR
         emit_json({**whole, **left_out})
     else:
         if lost:
-            say(FROM_WHAT_WAS_READ)
+            print_lines(FROM_WHAT_WAS_READ)
         color = colored()
         width = terminal_width()
         texts = ["\n".join(description.lines(color=color, width=width)) for description in descriptions]
-        say("\n\n".join(texts) if texts else printable(f"there is no {kind} in the manifests"))
+        print_lines("\n\n".join(texts) if texts else printable(f"there is no {kind} in the manifests"))
     sys.exit(completeness(cluster, points))
 
 

@@ -37,9 +37,9 @@ from eastgate.cli.output import (
     emit,
     emit_json,
     fail,
+    mark_absent,
     output_option,
-    say,
-    say_absent,
+    print_lines,
     warn,
 )
 from eastgate.cluster.unread import Handling, diagnose_unread
@@ -343,7 +343,7 @@ def _what_if(sources: Sources, change: _Change, settings: Settings) -> tuple[Aut
     names += list(map(str, new.unread_objects.objects))
     unknown = [name for name in change.removed if name not in names]
     if unknown:
-        say_absent()
+        mark_absent()
         fail([_not_there(name, names) for name in unknown])
     news = only(change.added, "add one").manifests(settings) if change.added.paths else None
     if news is not None and news.reporter.errors:
@@ -385,7 +385,7 @@ def _emit(report: DiffReport, output: str) -> None:
                 emit(line + "\n")
         case _:
             for line in lines(report):
-                say(_painted(line))
+                print_lines(_painted(line))
 
 
 def _painted(line: str) -> str:

@@ -29,8 +29,8 @@ from eastgate.cli.output import (
     emit_json,
     emit_yaml,
     fail,
+    print_lines,
     recorded,
-    say,
     warn,
 )
 from eastgate.cli.progress import progress
@@ -249,17 +249,17 @@ def _write_text(
     shared = _shared_head([answer for _, answer in groups]) if is_markdown else []
     first = _first_line(answers)
     if first is not None:
-        say("\n".join([*shared, first]))
+        print_lines("\n".join([*shared, first]))
     is_told = first is not None and len(groups) == 1 and len(given) == len(answers)
     for number, (names, answer) in enumerate(groups):
         gap = "\n" if number or first is not None else ""
         title = listed(names, len(answers), _MAX_TITLE_NAMES)
         heading = f"#### {title}\n\n" if is_markdown else "" if is_told else f"{_bold(title + ':')}\n"
         text = "\n".join(answer.text).split("\n")[len(shared) :]
-        say(f"{gap}{heading}" + "\n".join(text))
+        print_lines(f"{gap}{heading}" + "\n".join(text))
     if empty := {name: answer for name, answer in given.items() if answer.is_empty}:
         gap = "\n" if groups or first is not None else ""
-        say(gap + _nothing_to_show(empty, len(answers)))
+        print_lines(gap + _nothing_to_show(empty, len(answers)))
 
 
 def _nothing_to_show(empty: Mapping[str, EnvironmentAnswer], of: int) -> str:
@@ -386,11 +386,13 @@ class Notes:
                 code = more[0][0].code
                 texts.append(f"{code.severity}[{code.id}]: {len(more)} more in {listed(names, len(self._names))}")
         if texts:
-            say("\n\n".join(texts) + "\n", err=True)
+            print_lines("\n\n".join(texts) + "\n", err=True)
         for line, names in self._lines.items():
-            say(line if len(names) == len(self._names) else f"{listed(names, len(self._names))}: {line}", err=True)
+            print_lines(
+                line if len(names) == len(self._names) else f"{listed(names, len(self._names))}: {line}", err=True
+            )
         if self.failed is not None:
-            say(self.failed, err=True)
+            print_lines(self.failed, err=True)
 
     def _where(self, names: Sequence[str]) -> str:
         return "" if len(names) == len(self._names) else f"\n  = in: {listed(names, len(self._names))}"

@@ -21,13 +21,13 @@ from eastgate.cli.output import (
     colored,
     emit_json,
     emit_yaml,
+    mark_absent,
     output_option,
-    say,
-    say_absent,
+    print_lines,
     terminal_width,
     warn,
 )
-from eastgate.cli.unconsidered import is_whole, note, say_left_out
+from eastgate.cli.unconsidered import is_whole, print_left_out, print_notes
 from eastgate.cluster.unread import Handling, describe_unread
 from eastgate.reading.manifests import Document
 from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
@@ -89,12 +89,12 @@ def _get(sources: Sources, asked: _Wanted, output: str, *, headers: bool) -> Non
     _show(listed, output, is_single=len(names) == 1, headers=headers)
     missing = [name for name in names if all(name not in (row.name, f"{row.kind}/{row.name}") for row in listed.rows)]
     if missing and is_whole(sources, cluster.authority):
-        say_absent()
+        mark_absent()
     for name in missing:
-        say(printable(f"there is no {kind} {name}"), err=True)
+        print_lines(printable(f"there is no {kind} {name}"), err=True)
     if sources.unread is not Handling.IGNORE:
-        note(describe_unread(cluster.authority.unread_objects.objects), err=True)
-    left_out = say_left_out(cluster.authority.unread_objects.objects, err=True)
+        print_notes(describe_unread(cluster.authority.unread_objects.objects), err=True)
+    left_out = print_left_out(cluster.authority.unread_objects.objects, err=True)
     broken = {
         (rejected.ref.group, rejected.ref.kind, rejected.ref.namespace or "", rejected.ref.name)
         for rejected in cluster.authority.rejected
@@ -103,7 +103,7 @@ def _get(sources: Sources, asked: _Wanted, output: str, *, headers: bool) -> Non
     if missing or any((row.group, row.kind, row.namespace, row.name) in broken for row in listed.rows):
         sys.exit(UNDECIDED)
     if not listed.rows and output in ("text", "wide"):
-        say(printable(f"no {kind} found" + (f" in namespace {where}" if where else "")), err=True)
+        print_lines(printable(f"no {kind} found" + (f" in namespace {where}" if where else "")), err=True)
     if left_out:
         sys.exit(PARTIAL)
 
@@ -123,13 +123,13 @@ def _get_environments(sources: Sources, names: Sequence[str], output: str, *, he
             emit_yaml({"environments": environments_to_json(found)})
         case "name":
             for environment in found:
-                say(printable(environment.name))
+                print_lines(printable(environment.name))
         case _:
             wide, width = output == "wide", terminal_width() if output == "text" else None
             for line in environment_lines(found, wide=wide, headers=headers, width=width, color=colored()):
-                say(line)
+                print_lines(line)
             if not found:
-                say("no environments found", err=True)
+                print_lines("no environments found", err=True)
 
 
 def _show(listed: Listing, output: str, *, is_single: bool, headers: bool) -> None:
@@ -141,11 +141,11 @@ def _show(listed: Listing, output: str, *, is_single: bool, headers: bool) -> No
             emit_yaml(_manifests(documents, is_single=is_single))
         case "name":
             for row in listed.rows:
-                say(printable(row.full_name))
+                print_lines(printable(row.full_name))
         case _:
             width = terminal_width() if output == "text" else None
             for line in listed.text(wide=output == "wide", headers=headers, width=width, color=colored()):
-                say(line)
+                print_lines(line)
 
 
 def _manifests(documents: list[Document], *, is_single: bool) -> object:

@@ -26,9 +26,9 @@ from eastgate.cli.output import (
     emit,
     emit_json,
     fail,
+    mark_empty,
     output_option,
-    say,
-    say_empty,
+    print_lines,
     terminal_width,
 )
 from eastgate.cli.unconsidered import note_absence
@@ -181,12 +181,12 @@ def _make(cluster: Cluster, surveyed: Survey, by: Grouping | None, output: str, 
 
 def _show(made: Graph, output: str, *, why: bool, full: bool) -> None:
     if output == "text":
-        if made.is_empty and say_empty():
+        if made.is_empty and mark_empty():
             _warn(made.notes)
             return
         if made.left_out:
-            say(FROM_WHAT_WAS_READ)
-        say(to_text(made, why=why, width=terminal_width(), color=colored(), full=full))
+            print_lines(FROM_WHAT_WAS_READ)
+        print_lines(to_text(made, why=why, width=terminal_width(), color=colored(), full=full))
     else:
         emit(render(made, output, why=why))
         preface = [made.preface] if made.preface is not None else []
@@ -195,7 +195,7 @@ def _show(made: Graph, output: str, *, why: bool, full: bool) -> None:
 
 def _warn(notes: Sequence[str]) -> None:
     for note in notes:
-        say(f"note: {printable(note)}", err=True)
+        print_lines(f"note: {printable(note)}", err=True)
 
 
 def _show_unused(cluster: Cluster, output: str) -> None:
@@ -206,5 +206,5 @@ def _show_unused(cluster: Cluster, output: str) -> None:
     if output == "json":
         emit_json(unused.to_json())
     else:
-        say(unused_text(unused, width=terminal_width(), color=colored()))
+        print_lines(unused_text(unused, width=terminal_width(), color=colored()))
     sys.exit(completeness(cluster, unused.points))

@@ -8,7 +8,7 @@ import click
 
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.options import exclude_option, follow_option
-from eastgate.cli.output import UNDECIDED, emit, fail, output_option, say
+from eastgate.cli.output import UNDECIDED, emit, fail, output_option, print_lines
 
 
 @click.command(epilog="Exits with 0, or with 2 if a manifest cannot be read, or a pod cannot have a sidecar.")
@@ -54,11 +54,11 @@ def inject(
         try:
             manifest, warnings = inject_manifest(dict(content_of(document) or {}), options)  # type: ignore[arg-type]
         except InjectionRefused as error:
-            say(f"error: {named}: {printable(str(error))}", err=True)
+            print_lines(f"error: {named}: {printable(str(error))}", err=True)
             refused = True
             continue
         for warning in warnings:
-            say(f"warning: {named}: {printable(warning)}", err=True)
+            print_lines(f"warning: {named}: {printable(warning)}", err=True)
         manifests.append(manifest)
     if refused:
         sys.exit(UNDECIDED)

@@ -9,7 +9,7 @@ import click
 
 from eastgate.authority.reading import sort_reading
 from eastgate.cli.options import Sources, cluster_options, source_options, strict_option
-from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, Decorator, left_out, say, warn
+from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, Decorator, left_out, print_lines, warn
 from eastgate.cluster.points import Point
 from eastgate.cluster.unread import Standing, standing
 from eastgate.reports.cluster import Cluster
@@ -52,7 +52,7 @@ def cluster_from(sources: Sources) -> Cluster:
     cluster = Cluster(authority, reading.documents, verbose=sources.verbose)
     if sources.verbose:
         summary = f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies"
-        say(summary + left_out(reading.excluded), err=True)
+        print_lines(summary + left_out(reading.excluded), err=True)
     errors = (error for rejected in authority.rejected for error in rejected.errors)
     warn([*authority.warnings, *authority.notices(), *errors])
     return cluster

@@ -28,9 +28,9 @@ from eastgate.cli.output import (
     emit_json,
     left_out,
     output_option,
-    say,
+    print_lines,
 )
-from eastgate.cli.unconsidered import note
+from eastgate.cli.unconsidered import print_notes
 from eastgate.cluster.unread.codes import UNREAD_POLICY
 from eastgate.cluster.unread.left_out import MOST_LISTED
 from eastgate.dialects.linting import enumerated
@@ -166,7 +166,7 @@ def _write_baseline(path: str, findings: Sequence[Finding]) -> None:
             printable(f"cannot write {path}: {error.strerror}"), param_hint="--write-baseline"
         ) from error
     count = f"{len(accepted):,} finding{'' if len(accepted) == 1 else 's'}"
-    say(printable(f"wrote {count} to {path}; give it with --baseline {path}"))
+    print_lines(printable(f"wrote {count} to {path}; give it with --baseline {path}"))
 
 
 # Explanations
@@ -182,10 +182,10 @@ def _explain(number: str) -> None:
         near = did_you_mean(number, codes)
         hint = f"; did you mean {near}?" if near else f"; {CATALOGUE} lists all codes"
         raise click.BadParameter(printable(f"there is no code {number}") + hint, param_hint="--explain")
-    say(f"{code.severity}[{code.id}]: {code.title}\n\n{textwrap.fill(code.explanation, 100)}")
+    print_lines(f"{code.severity}[{code.id}]: {code.title}\n\n{textwrap.fill(code.explanation, 100)}")
     for title, manifest in (("Wrong", code.wrong), ("Right", code.right)):
         if manifest:
-            say(f"\n{title}:\n\n{textwrap.indent(manifest.rstrip(), '  ')}")
+            print_lines(f"\n{title}:\n\n{textwrap.indent(manifest.rstrip(), '  ')}")
 
 
 def _prefixes(values: Sequence[str], option: str) -> tuple[str, ...]:
@@ -252,10 +252,10 @@ def _emit(shown: _OutputForm, output: str) -> None:
         case _:
             groups = singly(shown.new) if shown.each else group_findings(shown.new)
             for group in groups:
-                say(group.shown.render(also=group.also, where=group.where, color=colored()) + "\n")
-            note(shown.beside)
+                print_lines(group.shown.render(also=group.also, where=group.where, color=colored()) + "\n")
+            print_notes(shown.beside)
             read = f" {FROM_WHAT_WAS_READ}" if shown.unbuilt else ""
-            say(counted(groups) + read + _linted(shown) + _known(shown) + left_out(shown.excluded))
+            print_lines(counted(groups) + read + _linted(shown) + _known(shown) + left_out(shown.excluded))
 
 
 def _linted(shown: _OutputForm) -> str:

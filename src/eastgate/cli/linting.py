@@ -16,7 +16,7 @@ from eastgate.basics.diagnostics import Reporter
 from eastgate.basics.records import dataclass
 from eastgate.cli.environments import EnvironmentSources, Notes, Task, each_environment, listed, record_all
 from eastgate.cli.options import Sources
-from eastgate.cli.output import fail, say
+from eastgate.cli.output import fail, print_lines
 from eastgate.cluster import World, WorldObject
 from eastgate.cluster.unread import Unread, describe_group, group_left_out, left_out_more, list_left_out
 from eastgate.cluster.unread.codes import UNREAD_POLICY
@@ -127,7 +127,7 @@ def _find(sources: Sources, codes: Codes) -> EnvironmentFindings:
         fail(error.diagnostics)
     manifests = sources.manifests(settings)
     if sources.verbose:
-        say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
+        print_lines(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
     errors = [Finding.of(error) for error in manifests.reporter.errors]
     leave_out(manifests)
     finder = partial(_find_in, sources=sources, ignores=ignores)

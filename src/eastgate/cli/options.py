@@ -22,7 +22,7 @@ from eastgate.basics.diagnostics import Code, Diagnostic
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.basics.records import dataclass
 from eastgate.cli import complete
-from eastgate.cli.output import Decorator, fail, left_out, say
+from eastgate.cli.output import Decorator, fail, left_out, print_lines
 from eastgate.cli.progress import progress
 from eastgate.cluster.unread import Handling, describe_unread, list_left_out
 from eastgate.reading.manifests import Bounds, Kustomized, ReadResult
@@ -196,7 +196,7 @@ class Sources:
         _ = self.required_paths
         manifests = self.manifests(settings)
         if self.verbose:
-            say(
+            print_lines(
                 f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies; "
                 f"left aside {manifests.unused} of kinds that are not used"
                 + (f", and {manifests.skipped} documents that are no manifests" if manifests.skipped else "")
@@ -204,7 +204,7 @@ class Sources:
                 err=True,
             )
             for line in describe_unread(manifests.unread.objects):
-                say(printable(line), err=True)
+                print_lines(printable(line), err=True)
         return self.authority_on(manifests, keys)
 
     def authority_on(self, manifests: Manifests, keys: KeySource | None = None) -> Authority:
@@ -217,7 +217,7 @@ class Sources:
             fail([*(each for each in manifests.reporter if not each.is_error), *error.diagnostics])
         if self.verbose:
             for line in list_left_out(manifests.unread.objects, None):
-                say(printable(line), err=True)
+                print_lines(printable(line), err=True)
         return authority
 
     def arguments(self, paths: Iterable[object] | None = None) -> tuple[str, ...]:

@@ -73,13 +73,13 @@ def conclude(summary: str) -> None:
         _answers[-1].summary = summary
 
 
-def say_absent() -> None:
+def mark_absent() -> None:
     """Mark the answer: the environment does not have the object of the question."""
     if _answers:
         _answers[-1].is_absent = True
 
 
-def say_empty() -> bool:
+def mark_empty() -> bool:
     """Mark the answer as empty. Return whether one line reports that for several environments."""
     if _answers:
         _answers[-1].is_empty = True
@@ -105,7 +105,7 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def say(text: str, *, err: bool = False) -> None:
+def print_lines(text: str, *, err: bool = False) -> None:
     """Write lines for people. Every command uses this function; values in the lines are `printable` already."""
     if _answers:
         (_answers[-1].notes if err else _answers[-1].text).append(text)
@@ -148,7 +148,7 @@ def warn(diagnostics: Iterable[Diagnostic]) -> None:
     if _answers:
         _answers[-1].diagnostics += shown
     elif shown:
-        say(render_all(shown, color=colored(sys.stderr)) + "\n", err=True)
+        print_lines(render_all(shown, color=colored(sys.stderr)) + "\n", err=True)
 
 
 def fail(diagnostics: Iterable[Diagnostic], left_out: Sequence[Unread] = ()) -> NoReturn:
@@ -174,7 +174,7 @@ def fail(diagnostics: Iterable[Diagnostic], left_out: Sequence[Unread] = ()) -> 
     else:
         if _answers:
             for line in lines:
-                say(printable(line), err=True)
+                print_lines(printable(line), err=True)
             sys.exit(UNDECIDED)
         if output == "sarif":
             from eastgate.dialects.linting import Finding  # most commands have no findings
@@ -183,8 +183,8 @@ def fail(diagnostics: Iterable[Diagnostic], left_out: Sequence[Unread] = ()) -> 
             emit_json(sarif([Finding.of(diagnostic) for diagnostic in ordered], {}))
         warn(ordered)
         for line in lines:
-            say(printable(line), err=True)
-        say(f"{errors} error{'' if errors == 1 else 's'}: could not decide", err=True)
+            print_lines(printable(line), err=True)
+        print_lines(f"{errors} error{'' if errors == 1 else 's'}: could not decide", err=True)
     sys.exit(UNDECIDED)
 
 

@@ -23,7 +23,7 @@ from eastgate.cli.options import (
     strict_option,
     unread_option,
 )
-from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_option, say, warn
+from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, output_option, print_lines, warn
 from eastgate.cli.progress import progress
 from eastgate.reports.tables import read_tables, run_tables
 from eastgate.reports.tables.model import Table
@@ -128,7 +128,7 @@ def test(
             emit(junit(run) + "\n")
         case _:
             for line in text(run, verbose=verbose, color=colored()):
-                say(line)
+                print_lines(line)
     if reporter.errors:
         sys.exit(UNDECIDED)
     too_low = fail_under is not None and run.coverage is not None and run.coverage.percent < fail_under

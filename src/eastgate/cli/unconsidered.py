@@ -9,7 +9,7 @@ from eastgate.authority.decisions import Decision
 from eastgate.authority.questions import NOT_DECLARED, QuestionError
 from eastgate.basics.diagnostics.printable import printable
 from eastgate.cli.options import Sources
-from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say, say_absent
+from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, mark_absent, print_lines
 from eastgate.cluster import Everything, PodsAcross, PodsMatching, Selector, Target
 from eastgate.cluster.unread import (
     Handling,
@@ -38,7 +38,7 @@ def note_absence(error: QuestionError, sources: Sources, authority: Authority, n
     if error.diagnostic.code is not NOT_DECLARED or not is_whole(sources, authority):
         return
     if not _is_about_others(authority) and not _is_about_all_of(namespace, authority):
-        say_absent()
+        mark_absent()
 
 
 def _is_about_others(authority: Authority) -> bool:
@@ -81,19 +81,19 @@ def is_whole(sources: Sources, authority: Authority) -> bool:
     return not any(part.can_decide for part in lost)
 
 
-def tell(unconsidered: Unconsidered, handling: Handling) -> None:
+def print_unconsidered(unconsidered: Unconsidered, handling: Handling) -> None:
     """Print the objects that were not considered."""
-    note(describe_unconsidered(unconsidered, handling))
+    print_notes(describe_unconsidered(unconsidered, handling))
 
 
-def say_left_out(objects: Iterable[Unread], *, err: bool = False) -> bool:
+def print_left_out(objects: Iterable[Unread], *, err: bool = False) -> bool:
     """Print the parts that could not be read. Return whether one of them may decide something."""
     left_out = [unread for unread in objects if unread.part is not None and not unread.hosts]
-    note(list_left_out(left_out), err=err)
+    print_notes(list_left_out(left_out), err=err)
     return any(unread.part is not None and unread.part.can_decide for unread in left_out)
 
 
-def note(lines: Iterable[str], *, err: bool = False) -> None:
+def print_notes(lines: Iterable[str], *, err: bool = False) -> None:
     """Print lines about objects that were not considered."""
     for line in lines:
-        say(printable(line), err=err)
+        print_lines(printable(line), err=err)

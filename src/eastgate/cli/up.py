@@ -22,7 +22,7 @@ from eastgate.cli.options import (
     source_options,
     strict_option,
 )
-from eastgate.cli.output import UNDECIDED, colored, emit, output_option, say, warn
+from eastgate.cli.output import UNDECIDED, colored, emit, output_option, print_lines, warn
 
 if TYPE_CHECKING:
     from eastgate.envoy.config.clusters import SocketAddress
@@ -114,7 +114,7 @@ def _run(session: Session, output: str, verbose: bool) -> None:
     except LocalMeshError as error:
         _not_started([Diagnostic(MESH_NOT_STARTED, str(error.args[0]), None, error.help or None)], output)
     if output != "json":
-        say(f"stopped {session.options.name}: {proxies} prox{'y' if proxies == 1 else 'ies'}", err=True)
+        print_lines(f"stopped {session.options.name}: {proxies} prox{'y' if proxies == 1 else 'ies'}", err=True)
 
 
 def _screen(session: Session, output: str, verbose: bool) -> Screen:
@@ -142,7 +142,7 @@ def _not_started(diagnostics: Sequence[Diagnostic], output: str) -> NoReturn:
         emit(json_text(event) + "\n")
     else:
         warn(listed)
-        say(f"{len(listed)} error{'' if len(listed) == 1 else 's'}: nothing was started", err=True)
+        print_lines(f"{len(listed)} error{'' if len(listed) == 1 else 's'}: nothing was started", err=True)
     sys.exit(UNDECIDED)
 
 

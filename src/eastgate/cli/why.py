@@ -15,7 +15,7 @@ from eastgate.cli import complete
 from eastgate.cli.call import ask, mesh_option
 from eastgate.cli.environments import only
 from eastgate.cli.options import Sources, cluster_options, source_options
-from eastgate.cli.output import UNDECIDED, colored, emit_json, fail, output_option, say, warn
+from eastgate.cli.output import UNDECIDED, colored, emit_json, fail, output_option, print_lines, warn
 
 if TYPE_CHECKING:
     from eastgate.reports.why.log import Log, LoggedLine
@@ -96,7 +96,7 @@ def _explain(log: Log, explain: _Explain, output: str, *, verbose: bool) -> int:
             problems.append(error.diagnostic)
             continue
         if output != "json":
-            say(("\n" if explained else "") + words)
+            print_lines(("\n" if explained else "") + words)
         explained.append(data)
     if not explained:
         fail(problems[:1])
@@ -105,10 +105,12 @@ def _explain(log: Log, explain: _Explain, output: str, *, verbose: bool) -> int:
         emit_json({"lines": explained, "leftAside": log.aside, "diagnostics": diagnostics})
     else:
         if log.aside:
-            say(f"\nleft aside {log.aside} line{'' if log.aside == 1 else 's'} that tell of no decision", err=True)
+            print_lines(
+                f"\nleft aside {log.aside} line{'' if log.aside == 1 else 's'} that tell of no decision", err=True
+            )
         warn(problems)
     if verbose:
-        say(f"explained {len(explained)} line{'' if len(explained) == 1 else 's'}", err=True)
+        print_lines(f"explained {len(explained)} line{'' if len(explained) == 1 else 's'}", err=True)
     return UNDECIDED if problems else CHANGED if any(each["holds"] is False for each in explained) else 0
 
 
@@ -123,7 +125,7 @@ def _by_number(line: str | None, last: bool, sources: Sources, name: str, output
     if output == "json":
         emit_json({"lines": [answer["why"]], "leftAside": 0, "diagnostics": []})
     else:
-        say(answer["text"])
+        print_lines(answer["text"])
     sys.exit(CHANGED if answer["why"]["holds"] is False else 0)
 
 

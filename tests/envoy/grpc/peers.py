@@ -217,7 +217,7 @@ def message(content: bytes) -> bytes:
 
 def later(peer: Peer, seconds: float) -> None:
     """Have a connection look at its times so many seconds from now."""
-    peer.connection.look_at_times(asyncio.get_running_loop().time() + seconds)
+    peer.connection.check_timeouts(asyncio.get_running_loop().time() + seconds)
     peer.hear()
 
 

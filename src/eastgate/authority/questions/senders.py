@@ -100,7 +100,7 @@ def senders_of(
         is_known = account is not None or isinstance(pod, str)
         if not is_known or caller.get(IDENTITY) is None:
             proves = world.addresses_prove and caller.get(IDENTITY) is None
-            return _send_unproven(given or caller.get(ADDRESS), world, proves=proves)
+            return _senders_at(given or caller.get(ADDRESS), world, proves=proves)
         at = world.placed_at(given) if given is not None else None
         if at is not None and at.identity_in(settings.trust_domain) == caller.get(IDENTITY):
             return send(at, world)
@@ -129,7 +129,7 @@ def senders_of(
     return send_from_outside(address, world)
 
 
-def _send_unproven(address: Known, world: World, *, proves: bool) -> tuple[Sender, ...]:
+def _senders_at(address: Known, world: World, *, proves: bool) -> tuple[Sender, ...]:
     """Return the senders at an address of the machine: its pod and, unless the address is proof, any other sender."""
     if not isinstance(address, str):
         return (Sender(OUTSIDE),)

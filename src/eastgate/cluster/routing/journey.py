@@ -98,7 +98,7 @@ def through_gateway(
         routes = tuple(_for_messages(routes, world))
     ways: dict[tuple[tuple[Point, ...], str | None], Way] = {}
     rules: dict[tuple[tuple[Point, ...], str | None], list[Routed]] = {}
-    for routed in (*routes, *_misread(table, routes, request, world)):
+    for routed in (*routes, *_rules_by_other_readings(table, routes, request, world)):
         taken = () if routed is None else points_of(routed, is_guarded)
         hides_http = routed is not None and routed.is_stream
         for leads_to, point, backend, service in beyond(routed, world):
@@ -147,7 +147,9 @@ def points_of(routed: Routed, is_guarded: IsGuarded) -> tuple[Point, ...]:
     return (route, rule) if is_guarded(rule) else (route,)
 
 
-def _misread(table: RoutingTable, routes: Iterable[Routed | None], request: Request, world: World) -> Iterator[Routed]:
+def _rules_by_other_readings(
+    table: RoutingTable, routes: Iterable[Routed | None], request: Request, world: World
+) -> Iterator[Routed]:
     """Yield other rules for paths that the server of the request may read in it, with the backends of that server."""
     if not is_refused(request.values.get(PATH)):
         return

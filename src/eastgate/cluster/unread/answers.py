@@ -135,10 +135,12 @@ def _end(unread: Unread, points: tuple[_Located, ...], callers: Callers, world: 
     targets = unread.targets
     if unread.kind.target_field in ISOLATING and _is_inside(targets, points, callers, world):
         return None
-    if any(_arrives(target, point, unread.kind.plane, world) for target in targets.destinations for point in points):
+    if any(
+        _covers_point(target, point, unread.kind.plane, world) for target in targets.destinations for point in points
+    ):
         return QuestionEnd.DESTINATION
     if unread.kind.plane is not EnforcementPlane.GATEWAY and any(
-        _leaves(target, callers, world) for target in targets.callers
+        _covers_caller(target, callers, world) for target in targets.callers
     ):
         return QuestionEnd.SOURCE
     return None
@@ -160,7 +162,7 @@ def _holds(target: Target, namespace: str, world: World) -> bool:
     return isinstance(target, Everything) and target.namespace in (None, namespace)
 
 
-def _arrives(target: Target, point: _Located, plane: EnforcementPlane, world: World) -> bool:
+def _covers_point(target: Target, point: _Located, plane: EnforcementPlane, world: World) -> bool:
     """Return whether a target is, or may be, a point of enforcement. The pods of a Gateway are in no manifest."""
     if isinstance(point, str):
         workload = world.workloads[point]
@@ -191,7 +193,7 @@ def _at_proxies(target: Target, plane: EnforcementPlane, world: World) -> Iterat
         yield from (PodsOfService(service.namespace, service.name) for service in services)
 
 
-def _leaves(target: Target, callers: Callers, world: World) -> bool:
+def _covers_caller(target: Target, callers: Callers, world: World) -> bool:
     if callers.anybody or any(world.target_matches(target, workload) for workload in callers.workloads):
         return True
     namespace = callers.namespace
@@ -255,14 +257,14 @@ def list_unconsidered(
         objects = list(dict.fromkeys(met.unread for met in of_kind))
         if not about_one and all(unread.targets.located for unread in objects):
             share = f"{len(objects)} of " if len(objects) < total else ""
-            yield f"{share}{_of(total, kind)}: {_where(objects)}"
+            yield f"{share}{_count_text(total, kind)}: {_locations(objects)}"
             continue
         parts = [
-            f"{len(at_end)} {_does(kind, end, at_end)}: {_where([met.unread for met in at_end])}"
+            f"{len(at_end)} {_effect_text(kind, end, at_end)}: {_locations([met.unread for met in at_end])}"
             for end in QuestionEnd
             if (at_end := [met for met in of_kind if met.end is end])
         ]
-        yield f"{_of(total, kind)}, of which {', and '.join(parts)}"
+        yield f"{_count_text(total, kind)}, of which {', and '.join(parts)}"
     if unconsidered.rejected:
         what = "manifest" if unconsidered.rejected == 1 else "manifests"
         yield f"{unconsidered.rejected} {what} about something else cannot be read"
@@ -310,17 +312,17 @@ def describe_unread(objects: Iterable[Unread]) -> Iterator[str]:
             by_kind.setdefault(unread.kind, []).append(unread)
     for kind, of_kind in by_kind.items():
         what = "left aside" if kind.effect is UnreadEffect.NONE else "not considered"
-        yield f"{what}: {_of(len(of_kind), kind)}: {_where(of_kind)}"
+        yield f"{what}: {_count_text(len(of_kind), kind)}: {_locations(of_kind)}"
 
 
-def _of(number: int, kind: UnreadKind) -> str:
+def _count_text(number: int, kind: UnreadKind) -> str:
     shared = kind.kind in ("AuthorizationPolicy", "AuthConfig", "AuthPolicy", "NetworkPolicy", "ClusterNetworkPolicy")
     group = f" ({kind.group})" if shared and kind.group != "networking.k8s.io" else ""
     note = f" ({kind.note})" if kind.note else ""
     return f"{number} {kind.kind if number == 1 else kind.plural}{group}{note}"
 
 
-def _does(kind: UnreadKind, end: QuestionEnd, objects: list[UnreadMatch]) -> str:
+def _effect_text(kind: UnreadKind, end: QuestionEnd, objects: list[UnreadMatch]) -> str:
     if not all(met.unread.targets.located for met in objects):
         return "may apply, nobody can tell to what"
     single = len(objects) == 1
@@ -330,6 +332,6 @@ def _does(kind: UnreadKind, end: QuestionEnd, objects: list[UnreadMatch]) -> str
     return f"{'selects' if single else 'select'} {'this pod' if end is QuestionEnd.DESTINATION else 'the caller'}"
 
 
-def _where(objects: list[Unread]) -> str:
+def _locations(objects: list[Unread]) -> str:
     locations = ", ".join(unread.span.location for unread in objects[:_MAX_SPANS])
     return locations + (f" and {len(objects) - _MAX_SPANS} more" if len(objects) > _MAX_SPANS else "")

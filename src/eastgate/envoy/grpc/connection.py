@@ -157,7 +157,7 @@ class GrpcConnection(asyncio.Protocol):
             self._write(frame(GOAWAY, 0, 0, goaway(self.calls.last_stream, ErrorCode.NO_ERROR)))
         self._flush()
 
-    def give_way(self) -> None:
+    def evict(self) -> None:
         """Close at once, to make room for another connection."""
         self._end(ErrorCode.NO_ERROR)
         self.abort()
@@ -168,7 +168,7 @@ class GrpcConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def look_at_times(self, now: float) -> None:
+    def check_timeouts(self, now: float) -> None:
         """End late calls, and ping a silent peer."""
         limits = self._limits
         if not self._has_settings and now - self.began > limits.seconds:

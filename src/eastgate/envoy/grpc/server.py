@@ -80,10 +80,10 @@ class GrpcServer:
                 return False
             longest = min(idle, key=lambda each: (each.calls.called_at, each.began))
             self.remove(longest)
-            longest.give_way()
+            longest.evict()
         self._connections.add(connection)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_POLL_SECONDS, self._look)
+            self._timer = asyncio.get_running_loop().call_later(_POLL_SECONDS, self._check_connections)
         return True
 
     def remove(self, connection: GrpcConnection) -> None:
@@ -109,8 +109,8 @@ class GrpcServer:
         """Release a number of reserved bytes."""
         self._held -= size
 
-    def _look(self) -> None:
+    def _check_connections(self) -> None:
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(_POLL_SECONDS, self._look) if self._connections else None
+        self._timer = loop.call_later(_POLL_SECONDS, self._check_connections) if self._connections else None
         for connection in tuple(self._connections):
-            connection.look_at_times(loop.time())
+            connection.check_timeouts(loop.time())

@@ -111,7 +111,7 @@ class Wire:
             try:
                 tls.object.do_handshake()
             except ssl.SSLWantReadError:
-                await self._hear_handshake(tls)
+                await self._read_handshake(tls)
                 continue
             except ssl.SSLError:
                 with contextlib.suppress(OSError):
@@ -120,7 +120,7 @@ class Wire:
             await self._flush(tls)
             return
 
-    async def _hear_handshake(self, tls: _Tls) -> None:
+    async def _read_handshake(self, tls: _Tls) -> None:
         try:
             await self._flush(tls)
             data = await asyncio.get_running_loop().sock_recv(self._socket, _CHUNK_BYTES)
