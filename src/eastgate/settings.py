@@ -207,7 +207,7 @@ class Settings:
         read_with, given = self.to_json(), deciding.to_json()
         name = next((name for name in given if given[name] != read_with[name]), None)
         if name is None:
-            return "the manifests were read for other networks of this machine than they are to be decided for"
+            return "the manifests were read for other networks of this machine than those to decide for"
         return (
             f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
         )

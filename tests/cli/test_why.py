@@ -106,7 +106,7 @@ def test_a_whole_log_is_explained_line_by_line(cli: Cli, manifests: Path) -> Non
     done = cli("why", "-", "-f", "shop", stdin="[2026][warning] envoy says\n" + LOG.read_text())
     assert done.exit_code == 0
     assert done.stdout.count("the log: ") == 9  # one for each call
-    assert "left aside 10 lines that tell of no decision" in done.stderr
+    assert "left aside 10 lines without a decision" in done.stderr
 
 
 def test_json_has_the_line_and_what_holds_today(cli: Cli, manifests: Path) -> None:

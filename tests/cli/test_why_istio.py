@@ -288,7 +288,7 @@ def test_a_whole_log_is_explained_line_by_line(cli: Cli) -> None:
     done = cli("why", "-", *HTTP, stdin=log)
     assert done.exit_code == 0
     assert done.stdout.count("the log: DENIED") == 2
-    assert "left aside 2 lines that tell of no decision" in done.stderr
+    assert "left aside 2 lines without a decision" in done.stderr
 
 
 def test_lines_that_cannot_be_located_are_named_after_the_others(cli: Cli) -> None:

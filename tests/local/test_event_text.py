@@ -112,9 +112,9 @@ def test_a_path_cannot_speak_to_the_terminal(teller: EventText) -> None:
 
 def test_times_and_numbers(teller: EventText) -> None:
     assert teller.line(Enforced(22.4, ())) == (
-        "enforced in 22 ms: no policy has another meaning; no proxy needed to be told"
+        "enforced in 22 ms: no policy changed its meaning; no proxy needed an update"
     )
-    assert teller.line(Enforced(22.4, ("a/b", "a/c", "a/d", "a/e"))).endswith("; told 4 proxies")
+    assert teller.line(Enforced(22.4, ("a/b", "a/c", "a/d", "a/e"))).endswith("; updated 4 proxies")
     assert teller.line(Noted("hello")) == "hello"
 
 
@@ -130,8 +130,8 @@ def test_what_was_added_changed_and_removed_is_told_apart(teller: EventText) -> 
     assert teller.line(event) == (
         "enforced in 5 ms: added AuthorizationPolicy/default/new, Deployment/default/x; "
         "changed AuthorizationPolicy/default/p0; removed 7 policies; "
-        "now open to anyone: default/details, default/ratings; "
-        "now open only to what a policy allows: default/reviews; told default/ratings"
+        "now open to all callers: default/details, default/ratings; "
+        "now open only to callers that a policy allows: default/reviews; updated default/ratings"
     )
     told = teller.to_json(event)
     assert told["removed"] == many

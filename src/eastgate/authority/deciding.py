@@ -345,8 +345,8 @@ def _without_placeholders(policies: Iterable[rejection.RejectedPolicy]) -> list[
 def _undecidable(policies: Sequence[rejection.RejectedPolicy]) -> QuestionError:
     policy = policies[0]
     causes = [error for rejected in policies for error in rejected.errors]
-    is_about = "what it targets" if policy.is_policy else "what it may be about"
-    message = f"{policy.ref} cannot be read, so that nothing can be said of {is_about}"
+    is_about = "its targets" if policy.is_policy else "anything that it may affect"
+    message = f"{policy.ref} cannot be read, so that Eastgate cannot decide about {is_about}"
     return QuestionError(
         POLICY_REJECTED, message, f"mend it ({policy.span.location}), or ask about something else", causes
     )
@@ -355,6 +355,6 @@ def _undecidable(policies: Sequence[rejection.RejectedPolicy]) -> QuestionError:
 def _not_considered(decision: Decision) -> QuestionError:
     lines = "; ".join(list_unconsidered(decision.unconsidered))
     first = could_change(decision.unconsidered, allowed=decision.allowed)[0].unread
-    message = f"what is not read could change the answer: {lines}"
+    message = f"unread objects could change the answer: {lines}"
     way_out = f"--unread warn answers without {first.kind.kind} {first.document.name}"
     return QuestionError(NOT_CONSIDERED, message, way_out)

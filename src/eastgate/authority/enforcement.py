@@ -105,7 +105,7 @@ class Enforcers:
                     left.remove(ref)
                     mesh = dialect_of(writing[0]).name
                     names = _list_names([str(each.ref) for each in writing])
-                    yield PolicyEnforcement(where, (ref,), mesh, f"{names} stands for it")
+                    yield PolicyEnforcement(where, (ref,), mesh, f"the controller wrote {names} for it")
             if left:
                 yield PolicyEnforcement.of(where, reading, tuple(left))
 

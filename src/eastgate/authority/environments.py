@@ -32,7 +32,7 @@ NO_ENVIRONMENT = Code(
 SEVERAL_ENVIRONMENTS = Code(
     "EG0403",
     "several environments",
-    "The folder deploys to several environments, and what is asked for is about one. Choose it with "
+    "The folder deploys to several environments, and the question is about one. Choose it with "
     '`--environment NAME`, or in Python with `environment="NAME"`.',
 )
 

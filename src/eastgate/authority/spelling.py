@@ -35,7 +35,7 @@ from eastgate.ir.spiffe import account_of, service_account_id
 
 UNKNOWN_NAME = Code(
     "EG0130",
-    "name that nothing has",
+    "unknown name",
     "No manifest and no policy has this name, and one has nearly the same. What is not declared may exist, so that the "
     "question is answered as it stands; `--strict` makes this an error. Where the name is meant, declare it.",
     Severity.WARNING,

@@ -45,7 +45,7 @@ def diagnose_open_hosts(unread: Unread) -> Diagnostic:
     """Return the finding about an object with unknown hosts."""
     message = f"{unread.part.what} {unread.part.why}" if unread.part is not None else ""
     return Diagnostic(
-        PLACEHOLDER, message, _location(unread.document, unread.hosts[0]), "questions about such a host name it"
+        PLACEHOLDER, message, _location(unread.document, unread.hosts[0]), "answers about such a host name this object"
     )
 
 

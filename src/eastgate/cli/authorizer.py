@@ -323,7 +323,7 @@ def _service_options(
 
     grpc, http = listening.addresses()
     if processes.workers > 1 and any(not address.path and address.port == 0 for address in (*grpc, *http)):
-        bad_option("several processes cannot share a port that is chosen for each", "give the port")
+        bad_option("several processes cannot share a free port that the system chooses", "give the port")
     plain_denials = settings.mcp_denials is McpDenials.STATUS
     return ServiceOptions(
         grpc=grpc,
@@ -356,7 +356,10 @@ def _inherited(value: str) -> tuple[str, int]:
     """Parse a listening socket of the first process: an address, and the number of its file."""
     address, _, number = value.rpartition("=")
     if not number.isascii() or not number.isdigit():
-        bad_option(f"`{value}` is no socket of another process", "leave --inherit to the processes themselves")
+        bad_option(
+            f"`{value}` is no socket of another process",
+            "do not use --inherit: the authorizer sets it for its own processes",
+        )
     return address, int(number)
 
 

@@ -303,7 +303,7 @@ def _describe_call(call: dict[str, Any], *, why: bool) -> str:
     if call["note"]:
         lines.append(printable(f"  note:   {call['note']}"))
     if not call["agrees"]:
-        loud = "PROXY AND ENGINE DISAGREE: this is not what the policies say"
+        loud = "PROXY AND ENGINE DISAGREE: the proxy did not follow the policies"
         lines += ["", click.style(loud, fg="white", bg="red", bold=True)]
     if call.get("explanation"):
         lines += ["", call["explanation"], ""]

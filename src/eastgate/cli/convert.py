@@ -166,7 +166,8 @@ def _say_verified(report: DiffReport, conversion: Conversion) -> None:
         print_lines("not verified", err=True)
     else:
         print_lines(
-            "verified: what changes is denied now, which the losses tell" if report.changes else "verified", err=True
+            "verified: all changed requests are denied now, as the losses explain" if report.changes else "verified",
+            err=True,
         )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BAD_REVISION = Code(
     "EG0401",
     "revision not read",
-    "`--git` takes A..B, A...B (what B adds since it left A) or A alone, which is compared with the files as they are.",
+    "`--git` takes A..B, A...B (the merge base of A and B, compared with B) or A, compared with the current files.",
 )
 
 

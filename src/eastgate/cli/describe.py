@@ -77,5 +77,5 @@ def _subject(words: tuple[str, ...]) -> tuple[str, str | None, list[str]]:
         return kind, None, []
     more, paths = split_paths(words[2:])
     if more:
-        raise click.UsageError(f"one name at a time: what is `{more[0]}`? There is no such file either.")
+        raise click.UsageError(f"one name at a time: `{more[0]}` is a second one, and no file")
     return kind, words[1], paths

@@ -38,7 +38,7 @@ class Identities:
         """Return the source of certificates; None for a CA that ends with the mesh."""
         if self.spire is not None:
             if self.ca is not None or self.federate:
-                bad_option("--spire has an authority and a federation of its own", "leave --ca and --federate out")
+                bad_option("--spire has a CA and a federation of its own", "leave --ca and --federate out")
             return self._agent(settings)
         from eastgate.control.identity import EmbeddedCa, IdentityError, read_bundle
 

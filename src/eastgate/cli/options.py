@@ -198,7 +198,7 @@ class Sources:
         if self.verbose:
             print_lines(
                 f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies; "
-                f"left aside {manifests.unused} of kinds that are not used"
+                f"left aside {manifests.unused} of unused kinds"
                 + (f", and {manifests.skipped} documents that are no manifests" if manifests.skipped else "")
                 + left_out(manifests.excluded),
                 err=True,

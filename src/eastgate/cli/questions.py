@@ -59,7 +59,7 @@ class Asked:
         for authorizer, answer in answers.items():
             if answer not in _ANSWERS:
                 way_out = f"write allow, deny or error: --external-auth {authorizer}=allow"
-                bad_option(f"`{answer}` is not what an authorizer answers", way_out)
+                bad_option(f"`{answer}` is no answer of an authorizer", way_out)
         certificate = self.client_certificate
         return Question(
             source_from(self.source, settings, in_namespace=in_namespace),

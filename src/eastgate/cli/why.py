@@ -68,17 +68,17 @@ def why(
     if last or (line is not None and _NUMBER.fullmatch(line)):
         _by_number(line, last, sources, name, output)
     if line in (None, "-") and "-" in sources.paths:
-        raise click.UsageError("both the lines and the manifests are to come from standard input")
+        raise click.UsageError("the lines and the manifests cannot both come from standard input")
     from eastgate.reports.why.log import read_log
 
     log = read_log(sys.stdin.read() if line in (None, "-") else str(line), decision)
     if (source is not None or to is not None) and not log.is_foreign:
-        raise click.UsageError("--from and --to are for lines of Istio's proxies: ours say who called what")
+        raise click.UsageError("--from and --to are for lines of Istio's proxies: lines of Eastgate name both ends")
     if not log.decisions:
         fail(log.problems[:1])
     needs_manifests = len(log.observations) < len(log.decisions)
     if needs_manifests and not sources.paths:
-        raise click.UsageError("lines of such proxies are explained by manifests: give them with -f")
+        raise click.UsageError("lines of these proxies need manifests: give them with -f")
     explain = _by_files(log, sources, (source, to), output) if sources.paths else _by_mesh(name)
     sys.exit(_explain(log, explain, output, verbose=sources.verbose))
 
@@ -105,9 +105,7 @@ def _explain(log: Log, explain: _Explain, output: str, *, verbose: bool) -> int:
         emit_json({"lines": explained, "leftAside": log.aside, "diagnostics": diagnostics})
     else:
         if log.aside:
-            print_lines(
-                f"\nleft aside {log.aside} line{'' if log.aside == 1 else 's'} that tell of no decision", err=True
-            )
+            print_lines(f"\nleft aside {log.aside} line{'' if log.aside == 1 else 's'} without a decision", err=True)
         warn(problems)
     if verbose:
         print_lines(f"explained {len(explained)} line{'' if len(explained) == 1 else 's'}", err=True)
@@ -150,7 +148,7 @@ def _by_files(log: Log, sources: Sources, ends: tuple[str | None, str | None], o
         source_from(source, settings) if source is not None else None,
         destination_from(to, settings) if to is not None else None,
     )
-    authority = replace(only(sources, "a log is of one"), strict=True).authority(settings)
+    authority = replace(only(sources, "a log is from one environment"), strict=True).authority(settings)
     log.locate(authority)
     warn(authority.warnings)
 

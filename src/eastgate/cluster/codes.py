@@ -7,7 +7,7 @@ from eastgate.basics.diagnostics import Code
 WRONG_TYPE = Code(
     "EG1101",
     "field of the wrong type",
-    "The API server would reject the object: a value of another type must stand here. The object was left out.",
+    "The API server would reject the object: the field needs a value of another type. The object was left out.",
 )
 BAD_PORT = Code(
     "EG1102",
@@ -39,7 +39,7 @@ BAD_NAME = Code(
     "EG1107",
     "invalid name",
     "The API server would reject this name of an object, a namespace or a service account, or no certificate could "
-    "hold it; and an identity made of it could read like somebody else's. The object was left out.",
+    "hold it; and an identity with it could equal another identity. The object was left out.",
 )
 BAD_VALUE = Code(
     "EG1108",
@@ -50,7 +50,7 @@ BAD_HOSTNAME = Code(
     "EG1109",
     "invalid hostname",
     "A hostname of a listener or a route is a DNS name in lower case, without port; its first label may be `*`, which "
-    "stands for one or more labels. The object was left out.",
+    "matches one or more labels. The object was left out.",
 )
 BAD_PATH = Code(
     "EG1110",

@@ -20,12 +20,12 @@ BAD_DESTINATION = Code(
 NOT_DECLARED = Code(
     "EG0103",
     "not declared",
-    "What a question is about must be in the manifests; only then is it known what targets it.",
+    "The ends of a question must be in the manifests: only then are the policies about them known.",
 )
 NOTHING_BEHIND = Code(
     "EG0104",
     "nothing behind the Service",
-    "A Service without pods, or without that port, leads nowhere: there is nothing to decide for.",
+    "A Service without pods, or without that port, leads nowhere, so that no policy decides.",
 )
 BAD_ATTRIBUTE = Code(
     "EG0105", "attribute not understood", "An attribute of the question has a value that no request can have."
@@ -33,22 +33,22 @@ BAD_ATTRIBUTE = Code(
 POLICY_REJECTED = Code(
     "EG0120",
     "a policy that targets it cannot be read",
-    "What a policy with errors says is unknown, so that nothing can be said of what it targets. Questions about "
-    "everything else are answered, and `--strict` answers none.",
+    "The rules of a policy with errors are unknown, so that Eastgate cannot decide about its targets. It answers "
+    "questions about everything else; with `--strict` it answers none.",
 )
 LABELS_UNKNOWN = Code(
     "EG0122",
     "a policy selects by a label that a cluster adds",
     "Controllers and injectors add labels to pods (`pod-template-hash`, `job-name`, `linkerd.io/control-plane-ns` and "
-    "others), which no template shows. Whether a policy that selects by one applies to the pods of a template cannot "
-    "be told; give real Pods (`kubectl get pods -o yaml`), or select by labels of the template.",
+    "others), which are not in templates. If a policy selects by such a label, its effect on the pods of a template is "
+    "unknown; give real Pods (`kubectl get pods -o yaml`), or select by labels of the template.",
 )
 NOT_CONSIDERED = Code(
     "EG0121",
-    "what is not read could change the answer",
-    "The manifests have objects of kinds that are not read, and they could turn the answer into another one. With "
-    "`--unread warn` the answer is about what was read, and the exit status is 3; with `--unread ignore` they count "
-    "for nothing.",
+    "unread objects could change the answer",
+    "The manifests have objects of kinds that Eastgate does not read, and these objects could change the answer. With "
+    "`--unread warn` the answer considers only the objects that were read, and the exit status is 3; with "
+    "`--unread ignore` unread objects have no effect.",
 )
 
 

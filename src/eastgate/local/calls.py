@@ -40,7 +40,7 @@ Check: TypeAlias = Callable[[Settings], Authority]
 _AT_GATEWAY = "the gateways of a local mesh do not enforce network policies"
 _NO_HANDSHAKE = "the TLS handshake failed, so that no policy was asked"
 _CLOSED = "the port is closed, since a policy there cannot be enforced"
-_BEYOND = "the gateway decides by what no question tells: an answer of an authorizer, a route, a session"
+_BEYOND = "the gateway decides by an input that no question has: the answer of an authorizer, a route or a session"
 _BEHIND_GATEWAY = "the gateway let it through, and a sidecar behind the gateway closed the connection"
 _UNPROVEN = "the caller has no certificate, and its address proves no pod here (with `up --by-address` it does)"
 _OTHER_ADDRESSES = "the call comes from an address of this machine, and `check` is about the addresses of the cluster"
@@ -234,14 +234,14 @@ def client_of(mesh: LocalMesh, arrival: Arrival) -> Client:
     identity, name = request.get(IDENTITY), request.get(MESH_NAME)
     if identity is None and name is not None:
         raise QuestionError(
-            BAD_SOURCE, f"`{name}` is no SPIFFE ID: no certificate here has a name alone", "use sa: or pod:"
+            BAD_SOURCE, f"`{name}` is no SPIFFE ID: certificates here have no other names", "use sa: or pod:"
         )
     pod = mesh.sites.get(str(request.get(SOURCE_WORKLOAD)))
     address = request.get(ADDRESS)
     if pod is not None:
         return Client(str(identity) if identity else None, pod.address)
     if isinstance(address, str) and not address.startswith("127."):
-        raise QuestionError(BAD_ATTRIBUTE, f"nobody can call from {address} here", "use an address in 127.0.0.0/8")
+        raise QuestionError(BAD_ATTRIBUTE, f"no client can call from {address} here", "use an address in 127.0.0.0/8")
     return Client(str(identity) if identity else None, address if isinstance(address, str) else mesh.own_address)
 
 

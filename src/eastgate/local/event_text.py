@@ -146,9 +146,9 @@ def format_milliseconds(took: float) -> str:
 
 
 _MODES = {
-    PortMode.OPEN: "now open to anyone",
-    PortMode.OPEN_EXCEPT: "now open to anyone whom no policy denies",
-    PortMode.ALLOW_LIST: "now open only to what a policy allows",
+    PortMode.OPEN: "now open to all callers",
+    PortMode.OPEN_EXCEPT: "now open to all callers that no policy denies",
+    PortMode.ALLOW_LIST: "now open only to callers that a policy allows",
 }
 
 
@@ -176,7 +176,7 @@ def describe_changes(event: Enforced | PartlyEnforced) -> Iterator[str]:
         if names:
             yield f"{done} {_count_names(names)}"
     if not changes.every:
-        yield "no policy has another meaning"
+        yield "no policy changed its meaning"
     for mode, words in _MODES.items():
         workloads = sorted(workload for workload, (_, now) in event.modes.items() if now is mode)
         if workloads:
@@ -198,8 +198,8 @@ def _shorten(names: Sequence[str]) -> str:
 
 def _describe_touched(touched: tuple[str, ...]) -> str:
     if not touched:
-        return "no proxy needed to be told"
-    return f"told {', '.join(touched)}" if len(touched) <= 3 else f"told {len(touched)} proxies"
+        return "no proxy needed an update"
+    return f"updated {', '.join(touched)}" if len(touched) <= 3 else f"updated {len(touched)} proxies"
 
 
 def _count(number: int, noun: str) -> str:

@@ -137,7 +137,7 @@ def _entrance(
     name = entrance.target.server_name if group.tls else None
     entrance = replace(entrance, question=replace(completed, sni=name or ""))
     if group.tls and entrance.listener is not None and entrance.listener.passes_tls_through:
-        message = f"{site.node} passes TLS with {asked} through to a server, and nothing here knows whom to trust there"
+        message = f"{site.node} passes TLS with {asked} through to a server, whose CA this mesh does not know"
         raise QuestionError(BAD_DESTINATION, message, f"call {site.address}:{site.ports[port]} with a client of yours")
     return entrance
 

@@ -99,7 +99,7 @@ class Handlers:
         if observation is not None and observation.level == "handshake":
             return "the handshake failed, so that no policy was asked"
         if observation is None and call.called.status == 0:
-            return f"the proxy logged no decision, so that nobody knows whether it was let in: {call.called.error}"
+            return f"the proxy logged no decision, so that the verdict is unknown: {call.called.error}"
         workload, _, port = call.at.rpartition(":")
         closure = self._mesh.enforcement.closed.get((workload, int(port)))
         if closure is not None and closure.covers(call.destination.points if call.destination is not None else ()):
@@ -259,8 +259,8 @@ def _describe_difference(call: CallResult) -> str:
         return "an authorizer was asked, whose answer the engine does not know"
     if call.destination is not None and call.destination.unsupported:
         undone = ", ".join(call.destination.unsupported)
-        return f"the gateway closes this route, since it cannot do all that it says: {undone}"
-    return "the policies allow it, and the gateway has no server to lead it to"
+        return f"the gateway closes this route, since it does not support all of it: {undone}"
+    return "the policies allow it, and the gateway has no server for it"
 
 
 def _check_to_json(call: CallResult) -> Message | None:

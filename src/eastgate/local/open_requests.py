@@ -108,7 +108,7 @@ class OpenRequestMonitor:
         who = str(caller_of(peer, settings))
         self._on_event(
             Noted(
-                f"the connections of {who} for requests to {node} port {port} were closed: one is not allowed any more"
+                f"the connections of {who} for requests to {node} port {port} were closed: one is no longer allowed"
             )
         )
 

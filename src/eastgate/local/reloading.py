@@ -71,9 +71,7 @@ class Reloading:
         since = await asyncio.to_thread(lambda: stamps(self._files.watched, self._files.bounds))
 
         def on_poll(reason: str) -> None:
-            self._mesh.emit(
-                Noted(f"files are looked at every now and then, since they cannot be watched: {printable(reason)}")
-            )
+            self._mesh.emit(Noted(f"files are read periodically, since they cannot be watched: {printable(reason)}"))
 
         async with contextlib.aclosing(
             watch_changes(lambda: self._files.watched, on_poll=on_poll, bounds=lambda: self._files.bounds, since=since)
@@ -120,10 +118,10 @@ class Reloading:
     def _report_waiting(self, reading: FileReading) -> float | None:
         """Report files that stay unfinished for long; return the seconds until the next read."""
         for path in self._pending.take_overdue(reading.unfinished | reading.emptied, time.monotonic()):
-            why = "is empty: remove it to remove what it said"
+            why = "is empty: remove the file to remove its objects"
             if path in reading.unfinished:
-                why = "is open for writing: what it says now counts when it is closed"
-            message = f"{os.path.relpath(path)} {why}. Until then all that was in it stays in force"
+                why = "is open for writing: its new content counts when it is closed"
+            message = f"{os.path.relpath(path)} {why}. Until then its old content stays in force"
             self._mesh.emit(Noted(printable(message), trouble=True))
         return self._pending.next_pause(reading.unfinished | (reading.emptied - self._pending.reported))
 

@@ -195,7 +195,7 @@ def test_a_table_that_expects_deny_passes_where_the_rest_can_only_deny_more(tmp_
 def test_the_python_api_answers_only_what_is_the_whole_truth(tmp_path: Path) -> None:
     (tmp_path / "all.yaml").write_text(WORLD + SELECTING)
     question = eastgate.Question.of("sa:shop/web", "pod:shop/cart", port=80)
-    with pytest.raises(eastgate.QuestionError, match="what is not read could change the answer"):
+    with pytest.raises(eastgate.QuestionError, match="unread objects could change the answer"):
         eastgate.load(tmp_path).decide(question)
     authority = eastgate.load(tmp_path, unread=Handling.WARN)
     decision = authority.decide(question)

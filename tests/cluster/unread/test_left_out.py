@@ -250,7 +250,7 @@ def test_a_part_that_was_not_built_counts_in_every_answer() -> None:
     leave_out(manifests)
     authority = Authority(manifests, strict=False)
     question = Question.of("sa:shop/web", "pod:shop/cart", port=80)
-    with pytest.raises(ValueError, match="what is not read could change the answer"):
+    with pytest.raises(ValueError, match="unread objects could change the answer"):
         authority.decide(question)
     assert manifests.stopping(strict=True)
     idle = _with_part(LeftOut("dashboard", "d.json", "too large", can_decide=False))

@@ -133,7 +133,7 @@ def test_questions_about_its_targets_have_no_answer_and_others_have_theirs(
         assert result.exit_code == (2 if name in closed else 0), (name, result.output)
         if name in closed:
             assert "error[EG0120]: " in result.stderr
-            assert "cannot be read, so that nothing can be said of what it " in result.stderr
+            assert "cannot be read, so that Eastgate cannot decide about " in result.stderr
         else:
             assert "not considered: 1 manifest about something else cannot be read" in result.stdout
 

@@ -120,7 +120,7 @@ def senders_of(
         try:
             return tuple(imagine_senders(account[0], world, selectors(account[0]), given))
         except TooManyKinds:
-            message = f"no manifest has a pod of `{source}`, and network policies tell too many kinds of pods apart"
+            message = f"no manifest has a pod of `{source}`, and network policies distinguish too many classes of pods"
             raise UnknownLabelsError(account[0], message, "ask for a pod, or give the pods of the account") from None
     if isinstance(source, ends.UnknownCaller):  # it may also be any other pod
         pods = [pod for pod in world.workloads.values() if pod.is_pod]

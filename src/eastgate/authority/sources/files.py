@@ -124,7 +124,7 @@ class FileSource:
             known = {part.what for part in parts_of(self.in_force.unread.objects)}
             lost = [part for part in lost if part.what not in known] if self._is_read else []
         if stands is Standing.UNDECIDED or lost:
-            message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
+            message = f"enforcement would possibly allow too much: {'; '.join(describe_unconsidered(unconsidered))}"
             raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
 
     def is_usable(self, manifests: Manifests) -> bool:

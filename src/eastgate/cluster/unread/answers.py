@@ -324,7 +324,7 @@ def _count_text(number: int, kind: UnreadKind) -> str:
 
 def _effect_text(kind: UnreadKind, end: QuestionEnd, objects: list[UnreadMatch]) -> str:
     if not all(met.unread.targets.located for met in objects):
-        return "may apply, nobody can tell to what"
+        return "may apply, with unknown targets"
     single = len(objects) == 1
     whole = (TargetField.CLUSTER, TargetField.NAMESPACE, *ISOLATING)
     if kind.plane is not EnforcementPlane.NETWORK or kind.target_field in whole:
