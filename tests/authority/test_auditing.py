@@ -1,4 +1,4 @@
-"""What audited policies would do: one line for each, and a verdict that is not theirs."""
+"""Would-be effects of audited policies: one line for each, and a verdict that is not enforced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may be asked about: names that somebody can have. Any other is no caller who is denied, but a mistake."""
+"""Valid callers of a question: names that a caller can have. Any other name is a mistake, and not a denied caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an authority stands on cannot change without its answers: the world tells the engine, the rest is read-only."""
+"""No input of an authority changes without its answers: the world notifies the engine, the rest is read-only."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_world_that_comes_piece_by_piece_is_decided_as_one_that_was_there(path
             often = max(1, len(objects) // 8)
             for number, one in enumerate(objects):
                 if number % often == 0:
-                    answers(authority, table)  # so that whatever is stale would stay
+                    answers(authority, table)  # so that any stale result would stay
                     programs_of(authority).compile_all()
                 authority.update(put=[one])
             assert answers(authority, table) == expected

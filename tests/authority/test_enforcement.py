@@ -1,4 +1,4 @@
-"""Who enforces policies at a Gateway: Eastgate's proxies at those of its class, and others at others."""
+"""Enforcers of policies at a Gateway: Eastgate's proxies at those of its class, and other proxies at others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples of both outcomes of questions that leave something out."""
+"""Examples of both outcomes of partial questions."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_condition_on_ports_methods_and_addresses_has_an_example() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "--from sa:shop/web --to pod:shop/payments",  # nothing that is left out could help
+        "--from sa:shop/web --to pod:shop/payments",  # no attribute that is left out could help
         "--from sa:shop/web --to pod:shop/cart --port 8080",
         "--from anonymous --to pod:shop/cart --port 8080",
     ],

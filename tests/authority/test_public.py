@@ -1,4 +1,4 @@
-"""Questions and decisions of the public API: ends are their words, and a decision holds all that it says."""
+"""Questions and decisions of the public API: ends equal their texts, and a decision keeps all its properties."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def mesh(tmp_path_factory: pytest.TempPathFactory, application: int) -> Iterator
 
 
 def _closed_port() -> int:
-    """A port that nobody listens on, for as long as this process keeps it."""
+    """A port without a listener, for as long as this process keeps it."""
     taken = socket.socket()
     taken.bind(("127.0.0.1", 0))
     _TAKEN.append(taken)
@@ -122,7 +122,7 @@ def test_a_service_is_called_at_its_pods_and_repeated_calls_are_summed_up(cli: C
     done = call(cli, "--from", "pod:sandbox/experiments", "--to", "service:shop/cart", "--port", "80", "--repeat", "3")
     assert done.exit_code == 1
     assert done.stdout.count("DENY  closed before any byte  shop/cart:8080") == 3
-    assert done.stdout.count("no-sandbox rule 0 denies:") == 1  # why is told once
+    assert done.stdout.count("no-sandbox rule 0 denies:") == 1  # the reason is printed once
     assert "\n3 calls: 0 allowed, 3 denied; " in done.stdout
 
 
@@ -190,7 +190,7 @@ def test_an_application_that_is_down_is_told_of_once(cli: Cli, mesh: Up) -> None
 
 
 def test_a_silent_call_that_the_proxy_has_not_decided_yet_is_not_told_as_allowed(cli: Cli, mesh: Up) -> None:
-    """Without TLS and without a byte the proxy waits: the caller may be about to shake hands."""
+    """Without TLS and without a byte, the proxy waits: the caller may still begin a handshake."""
     done = call(cli, "--from", "anonymous", "--to", "pod:shop/cart", "--port", "8080", "--raw", "--timeout", "1")
     assert done.exit_code == 2
     assert done.stdout.startswith("NOT MADE  timeout")

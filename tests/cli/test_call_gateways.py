@@ -32,7 +32,7 @@ def server() -> Iterator[McpServer]:
 
 
 class _Consent(BaseHTTPRequestHandler):
-    """An external authorizer: it consents while it is told to."""
+    """An external authorizer that allows while its flag is set."""
 
     consents = True
 

@@ -1,4 +1,4 @@
-"""Questions that leave something out, and how their ends are written."""
+"""Partial questions, and the forms of their ends."""
 
 from __future__ import annotations
 

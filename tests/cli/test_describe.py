@@ -1,4 +1,4 @@
-"""`eastgate describe`: the words of its command line, and what comes out."""
+"""`eastgate describe`: its arguments, and its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder with several environments: every command answers for each, and writes what is the same once."""
+"""A folder with several environments: every command answers for each, and writes equal output once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`eastgate graph`: the words of its command line, and what comes out."""
+"""`eastgate graph`: its arguments, and its output."""
 
 from __future__ import annotations
 

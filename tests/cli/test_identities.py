@@ -1,4 +1,4 @@
-"""Whose certificates a mesh uses, and how else callers may be known: what the options of `up` come to."""
+"""The certificates of a mesh and other ways to identify callers: the effect of the options of `up`."""
 
 from __future__ import annotations
 

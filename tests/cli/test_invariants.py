@@ -167,7 +167,7 @@ def test_a_service_is_asked_about_at_its_own_ports(cli: Cli) -> None:
     assert run(cli, invariant(only.replace("shop/web", "shop/cart")))[0] == 0
 
 
-# Whom a statement is about
+# The callers of a statement
 
 
 def test_who_does_not_exist_yet_counts_where_the_selector_covers_it(cli: Cli) -> None:

@@ -1,4 +1,4 @@
-"""What `up` says of who gets in after a change, compared with who does."""
+"""The report of `up` about allowed callers after a change, compared with real calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bar for whoever waits: on a terminal only, and only after a while."""
+"""A progress bar: on a terminal only, and only after a while."""
 
 from __future__ import annotations
 

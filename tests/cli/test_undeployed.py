@@ -1,4 +1,4 @@
-"""Policies and workloads that a repository holds and none of its environments has are named where they could matter."""
+"""Policies and workloads of a repository that no environment has are named where they could matter."""
 
 from __future__ import annotations
 

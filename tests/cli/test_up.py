@@ -1,4 +1,4 @@
-"""`up`: the mesh as a process of its own, followed by its events, and however it ends."""
+"""`up`: the mesh as a process of its own, followed by its events, and each way to end it."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_a_name_is_for_one_mesh(cli: Cli, mesh: Up, shop: str) -> None:
 
 
 def test_a_policy_that_no_proxy_can_enforce_closes_its_port_and_is_loud(cli: Cli, tmp_path: Path) -> None:
-    """What was addressed to a Service is known to a waypoint, and to no sidecar."""
+    """A waypoint knows that a request was addressed to a Service, and a sidecar does not."""
     ambient = ("--set", "meshMode=ambient", "--set", "serviceTarget=traffic")
     with up(tmp_path, *ambient, name="closed", without=("policies.yaml", "cluster.yaml")) as running:
         (running.manifests / "traffic.yaml").write_text(ON_A_SERVICE)
@@ -229,7 +229,7 @@ def test_a_policy_that_no_proxy_can_enforce_closes_its_port_and_is_loud(cli: Cli
         assert cli("call", "--name", "closed", *WEB_TO_CART).exit_code == 0
 
 
-# What is wrong at the start
+# Errors at the start
 
 
 def test_manifests_with_errors_start_nothing(cli: Cli, tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_options_that_cannot_be(cli: Cli, shop: str, words: tuple[str, ...], sai
     assert said in done.stderr
 
 
-# How it ends
+# The end
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
@@ -308,7 +308,7 @@ def test_it_stops_when_nobody_reads_it_any_more(tmp_path: Path, cli: Cli) -> Non
             assert process.wait(PATIENCE) == 0
 
 
-# What people see
+# Output for people
 
 
 def test_lines_of_text_where_there_is_no_terminal(cli: Cli, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`why` on lines of Istio's own proxies: the line of YAML that decided, what was missed, and whether both agree."""
+"""`why` on lines of Istio's own proxies: the line of YAML that decided, near misses, and agreement of both."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def httpbin(details: str = _DENY, **more: str) -> str:
     return envoy(details, **{"sni": sni, **where, **more})  # type: ignore[arg-type] # all are texts
 
 
-# What decided, and what was missed
+# Deciding rules, and near misses
 
 
 def test_the_rule_that_denied_is_shown_with_its_yaml(cli: Cli) -> None:
@@ -229,7 +229,7 @@ def test_a_gateway_is_found_by_the_host_that_it_takes(cli: Cli, to: tuple[str, .
     assert "gateway/istio gateway: denied" in done.stdout
 
 
-# What has changed
+# Changes
 
 
 @pytest.mark.parametrize(

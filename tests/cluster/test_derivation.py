@@ -1,4 +1,4 @@
-"""Which workloads there are: real pods, and the pods that controllers stand for."""
+"""The workloads of a world: real pods, and derived pods of controllers."""
 
 from __future__ import annotations
 

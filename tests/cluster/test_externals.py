@@ -1,4 +1,4 @@
-"""What is outside of the cluster is a workload, and never a pod."""
+"""A thing outside of the cluster is a workload, and never a pod."""
 
 from __future__ import annotations
 

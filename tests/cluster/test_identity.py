@@ -1,4 +1,4 @@
-"""What is a SPIFFE ID in a policy, and what is not (ruling 7)."""
+"""Valid and invalid SPIFFE IDs in a policy (ruling 7)."""
 
 from __future__ import annotations
 

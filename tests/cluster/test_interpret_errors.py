@@ -1,4 +1,4 @@
-"""What is wrong in Kubernetes data is said, all of it, and where."""
+"""All errors in Kubernetes data are reported, each with its place."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ def test_all_errors_of_an_object_are_reported_at_once() -> None:
 @pytest.mark.parametrize("value", [1, True, 1.5])
 def test_an_unquoted_label_is_told_how_to_be_quoted_as_it_was_written(value: object) -> None:
     (found,) = errors("v1", "Pod", "x", metadata={"labels": {"v": value}})
-    assert found.help == 'write `v: "metadata.labels.v"`'  # in these manifests each value is written as its path
+    assert found.help == 'write `v: "metadata.labels.v"`'  # in these manifests each value is its own path
 
 
 def test_a_label_that_no_quotes_would_mend_is_to_be_a_string() -> None:

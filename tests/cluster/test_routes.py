@@ -1,4 +1,4 @@
-"""What HTTPRoutes, GRPCRoutes and listeners say, with what Gateway API fills in."""
+"""The content of HTTPRoutes, GRPCRoutes and listeners, with Gateway API's defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pods stand behind a Service, and where its ports lead."""
+"""The pods behind a Service, and the targets of its ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Namespaces, targets, addresses, grants, and what an update says that it changed."""
+"""Namespaces, targets, addresses, grants, and the reported changes of an update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What audited policies would have done, as logs, metrics and events tell it."""
+"""Would-be effects of audited policies in logs, metrics and events."""
 
 from __future__ import annotations
 

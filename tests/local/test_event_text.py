@@ -1,4 +1,4 @@
-"""Events in words."""
+"""Events as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a gateway does when its authorizer fails it, and where policies cannot be read: nothing passes by it."""
+"""A gateway with a failing authorizer or unreadable policies: no request passes it."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_what_is_closed_of_backends_and_routes_is_named(tmp_path: Path) -> None:
             assert closed.message.startswith(f"{where} is closed: ")
             assert await get(mesh, "maths.example", "/") == 403
             assert await get(mesh, "a.web.example", "/api") == 200
-            assert await get(mesh, "a.web.example", "/mirror") >= 500  # which this gateway cannot do
+            assert await get(mesh, "a.web.example", "/mirror") >= 500  # unsupported by this gateway
 
     asyncio.run(do())
 

@@ -1,4 +1,4 @@
-"""Lines of a gateway's log: who decided, and whether the manifests still say so."""
+"""Lines of a gateway's log: the decider, and whether the manifests still agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three ways to know a caller, in this order: its certificate, its address, its token. A header is none of them."""
+"""Three ways to identify a caller, in this order: certificate, address, token. A header is none of them."""
 
 from __future__ import annotations
 

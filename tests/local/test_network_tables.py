@@ -1,6 +1,6 @@
-"""Proxies of a local mesh are told about network policies what the engine decides, for every caller and address.
+"""Proxies of a local mesh get the engine's decisions about network policies, for every caller and address.
 
-They log what audited network policies would do.
+They log the would-be effects of audited network policies.
 """
 
 from __future__ import annotations

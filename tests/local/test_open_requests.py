@@ -1,4 +1,4 @@
-"""Which open requests are decided again, and what is done where one is denied now."""
+"""Open requests that are decided again, and the treatment of those that are denied now."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AFTER = reading(*_BASE, allow("api", "alice", paths=["/api/*"]))(Settings())
 
 @dataclass
 class _Mesh:
-    """A control plane without proxies, told of what proxies would log."""
+    """A control plane without proxies, with the log lines that proxies would send."""
 
     events: list[MeshEvent] = field(default_factory=list)
 
@@ -51,7 +51,7 @@ class _Mesh:
         self.enforcement.follow(SiteChange(), everything(_AFTER.world))
 
     def log(self, who: str = "bob", began: float = -60.0, **more: Any) -> None:
-        """A line about a request that began so many seconds from now."""
+        """A line about a request that begins this number of seconds from now."""
         line = {
             "eastgate": "open",
             "workload": _NODE,

@@ -1,4 +1,4 @@
-"""What a repository deploys is found again after each save: new overlays, changed kustomizations, other bases."""
+"""The environments of a repository are found again after each save: new overlays, kustomizations, bases."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _write(name: str, text: str) -> None:
 
 
 class _Mesh:
-    """What a mesh decides by, without proxies."""
+    """The decisions of a mesh, without proxies."""
 
     def __init__(self, files: FileSource) -> None:
         self.settings = Settings()
@@ -105,7 +105,7 @@ def test_a_kustomization_that_takes_more_in_is_built_again(path: str | Kustomize
         _write("prod/kustomization.yaml", "resources: [../base, ../more]\n")
         await mesh.until(lambda: mesh.verdict == "deny")
         _write("more/closed.yaml", CLOSED.replace("policyTypes", "ingress: [{}], policyTypes"))
-        await mesh.until(lambda: mesh.verdict == "allow")  # what it takes in now is followed, too
+        await mesh.until(lambda: mesh.verdict == "allow")  # its new files are followed, too
         _write("base/pods.yaml", Path("base/pods.yaml").read_text().replace("app: api", "app: other"))
         _write("more/closed.yaml", CLOSED)
         await mesh.until(lambda: not mesh.authority.world.workloads["shop/api"].labels.get("app", "").startswith("api"))
@@ -141,7 +141,7 @@ def test_a_chosen_overlay_is_followed_beside_a_new_one(here: Path) -> None:
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        ("resources: [../base\n", "there are 2 environments: base, prod"),  # nobody knows what it takes in
+        ("resources: [../base\n", "there are 2 environments: base, prod"),  # its content is unknown
         ("resources: [../base, gone.yaml]\n", "left out: `gone.yaml` of resources"),
         ("kind: Kustomization\nnamePrefix: 1\nresources: [../base]\n", "left out: kustomization `prod`"),
     ],

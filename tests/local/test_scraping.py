@@ -1,4 +1,4 @@
-"""The metrics of a mesh over HTTP: at one path, by GET, within bounds."""
+"""The metrics of a mesh over HTTP: at one path, by GET, within limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOST = "127.0.0.1"
 
 
 async def ask(port: int, sent: bytes) -> bytes:
-    """Return all that comes back."""
+    """Return the whole answer."""
     reader, writer = await asyncio.open_connection(HOST, port)
     writer.write(sent)
     answer = await asyncio.wait_for(reader.read(), PATIENCE)

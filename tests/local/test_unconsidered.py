@@ -1,4 +1,4 @@
-"""What a running mesh does with policies that cannot be read, and says of what is not read."""
+"""A running mesh with unreadable policies and unread objects: its enforcement, and its reports."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_policy_that_never_was_good_closes_what_it_targets_until_it_is(tmp_pat
         mesh.until("enforced")
         assert called(mesh, *WEB_TO_CART)["verdict"] == "allow"
 
-        # now there is a good version: it stays, and what else is saved is enforced
+        # now there is a valid version: it stays, and other saved changes are enforced
         mesh.edit("more.yaml", "ALLOW", "DNY")
         mesh.until("broken")
         mesh.edit("policies.yaml", "ports: [8443]", "ports: [8444]")
@@ -95,7 +95,7 @@ def test_a_policy_that_never_was_good_closes_what_it_targets_until_it_is(tmp_pat
 
 
 def started(folder: Path, more: str, *options: str) -> tuple[int, str]:
-    """Start what cannot be started; gives the exit status and what was said."""
+    """Start an invalid mesh; return the exit status and the output."""
     (folder / "more.yaml").write_text(more)
     command = [*EASTGATE, "up", "-f", str(SHOP), "-f", str(folder / "more.yaml"), "--name", "none", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)

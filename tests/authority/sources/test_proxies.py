@@ -1,4 +1,4 @@
-"""Commands about a cluster know which pods have a proxy: what nothing enforces is not said to be refused."""
+"""Commands about a cluster know which pods have a proxy: an unenforced policy is not reported as a denial."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def server(api_server: ApiServer) -> ApiServer:
 
 @pytest.fixture(scope="module")
 def shop(server: ApiServer) -> str:
-    """A namespace with a policy for two pods, of which one has a proxy, and callers with and without one."""
+    """A namespace with a policy for two pods, one of them with a proxy, and callers with and without a proxy."""
     namespace = server.namespace("proxies")
     server.token_of(f"{namespace}/web")
     server.token_of(f"{namespace}/default")
@@ -152,7 +152,7 @@ def test_manifests_before_injection_are_taken_to_get_proxies(shop: str, tmp_path
 
 
 def native(shop: str, uid: str) -> dict[str, Any]:
-    """What the controller writes for Istio in the place of the policy."""
+    """The native policy for Istio that the controller writes."""
     owner = {"apiVersion": f"{GROUP}/v1alpha2", "kind": "AuthorizationPolicy", "name": "cart", "uid": uid}
     principal = f"cluster.local/ns/{shop}/sa/web"
     return {

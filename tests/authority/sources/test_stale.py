@@ -1,4 +1,4 @@
-"""A group of policies whose own API server is away has policies that were not read: no answer takes it for empty."""
+"""Policies of a group whose own API server is away count as unread: no answer treats the group as empty."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def deny_all(namespace: str) -> dict[str, Any]:
 
 
 def discovered(server: ApiServer, holds: Callable[[Discovery], bool]) -> None:
-    """Wait until discovery says something."""
+    """Wait until discovery has this result."""
 
     async def run() -> None:
         async with connect(server.kubeconfig) as connection, asyncio.timeout(PATIENCE):
@@ -141,7 +141,7 @@ def test_a_group_that_goes_away_keeps_its_policies_where_they_are_known(
             await asyncio.to_thread(discovered, server, is_stale)
             follower.troubles.clear()
             await follower.until(lambda: any(ISTIO in trouble for trouble in follower.troubles))
-            await asyncio.sleep(1)  # kinds are looked for
+            await asyncio.sleep(1)  # discovery of kinds
             assert not source.authority.decide(question).allowed
             assert not source.follower.unlisted
 

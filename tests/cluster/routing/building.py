@@ -81,7 +81,7 @@ def request(
     headers: Mapping[str, str | None] | None = None,
     queries: Mapping[str, str | None] | None = None,
 ) -> Request:
-    """`GET /path`, or a part of it; what is left out is unknown, and None is absent."""
+    """`GET /path`, or a part of it. An attribute that is left out is unknown, and None is absent."""
     values: dict[Attribute, Known] = {}
     for word in (written or "").split():
         values[PATH if word.startswith("/") else METHOD] = word
@@ -97,7 +97,7 @@ def request(
 
 
 def possible(table: RoutingTable, asked: Request) -> tuple[Routed | None, ...]:
-    """Every rule that may be chosen for a request, in order; last None, where it may be that none is."""
+    """Every rule that may be chosen for a request, in order; last None, if possibly no rule is chosen."""
     once: dict[tuple[str, int] | None, Routed | None] = {}
     for routed in table.possible_by_listener(asked):
         once.setdefault(None if routed is None else (routed.route.key, routed.rule), routed)
@@ -105,7 +105,7 @@ def possible(table: RoutingTable, asked: Request) -> tuple[Routed | None, ...]:
 
 
 def possible_routes(world: World, gateway: Gateway, asked: Request) -> tuple[Routed | None, ...]:
-    """The same, for a gateway of a world."""
+    """The same rules, for a gateway of a world."""
     return possible(RoutingTable.of(world, gateway), asked)
 
 

@@ -1,4 +1,4 @@
-"""A route is attached where it asks to be and the listener lets it."""
+"""A route is attached to the parents that it names, if the listener allows it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ A, B = https("a", "a.example.com"), https("b", "*.example.com")
 TLS = https("pass", "p.example.com", protocol="TLS")
 SECURE = gateway(A, B, TLS)
 HANDSHAKES: list[tuple[str, str | object | None, str, str]] = [
-    # the SNI (...: not known), the host, what is reached
+    # the SNI (...: not known), the host, the result
     ("both the same", "a.example.com", "a.example.com", "a"),
     ("both the same, by a wildcard", "x.example.com", "y.example.com", "b"),
     ("the host is another listener's", "x.example.com", "a.example.com", "404"),

@@ -1,4 +1,4 @@
-"""GRPCRoutes: which calls their matches mean, in which order, and beside HTTPRoutes. With upstream's own examples."""
+"""GRPCRoutes: matches of calls, their order, and routing beside HTTPRoutes. With upstream's own examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On generated gateways: the rule that brute force finds; for what is unknown, every rule that some value leads to."""
+"""On generated gateways: the rule of the brute-force search; for unknown values, every rule for some value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from eastgate.ir.attributes import HOST, METHOD, PATH, PORT, SNI, Attribute, hea
 from tests.cluster.routing import naive
 from tests.cluster.routing.building import possible_routes
 
-# Few names, so that they meet; and for each attribute a value of every kind that they can tell apart.
+# Few names, so that they overlap; and for each attribute a value of every class that they distinguish.
 HOSTNAMES = ["a.b.c", "b.c", "*.b.c", "*.c", "x.y"]
 HOSTS = [*HOSTNAMES[:2], "z.b.c", "z.z.b.c", "z.c", "x.y", "c", None]
 NAMED_PATHS, PREFIXES = ["/", "/a", "/a/", "/a/b", "/a/b/c", "/b", "/ab", "/a/ab"], ["/", "/a", "/a/", "/a/b", "/b"]
@@ -137,7 +137,7 @@ def test_a_wholly_known_request_takes_the_rule_that_brute_force_finds(
     listener: int,
     sni: object,
 ) -> None:
-    """Mostly a request that some listener takes, with the host for its SNI (...)."""
+    """Mostly a request that some listener accepts, with the host for its SNI (...)."""
     world = world_of(routes, blue)
     port = gateway.listeners[min(listener, len(gateway.listeners) - 1)].port
     request = Request({**known, PORT: port, SNI: sni if sni is None or isinstance(sni, str) else known[HOST]})

@@ -9,7 +9,7 @@ from eastgate.cluster.routing.hostnames import comparable, hostnames_of, interse
 from tests.cluster.routing.building import gateway, request, route, told
 
 HOSTS: list[tuple[str, str, bool]] = [
-    # a hostname, a host, whether the one means the other
+    # a hostname, a host, whether the hostname matches the host
     ("www.example.com", "www.example.com", True),
     ("www.example.com", "WWW.Example.COM", True),
     ("www.example.com", "www.example.com:8443", True),

@@ -1,4 +1,4 @@
-"""Of several rules that match, Gateway API says which one is taken."""
+"""The rule that Gateway API chooses among several matching ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS that is led on as it is: the SNI chooses the listener, and the TLSRoute."""
+"""Forwarded TLS: the SNI chooses the listener, and the TLSRoute."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tls(name: str, *hosts: str, to: str = "web", gateway: str = "gw") -> Route:
 
 EXACT, WILDCARD = "abc.example.com", "*.example.com"
 INTERSECTIONS: list[tuple[str | None, list[Route], dict[str, str]]] = [
-    # the hostname of the listener, the routes, where each SNI leads: as upstream tests them
+    # the hostname of the listener, the routes, the destination of each SNI: as upstream tests them
     (EXACT, [tls("r", WILDCARD)], {"abc.example.com": "r", "def.example.com": "404", "example.com": "404"}),
     (
         WILDCARD,

@@ -1,4 +1,4 @@
-"""What a request leaves open is answered with every rule that could be chosen, and with no other."""
+"""A partial request has every rule that could be chosen as answer, and no other."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_host_that_is_not_known_may_choose_any_listener() -> None:
 
 
 def test_headers_that_only_one_rule_looks_at_are_forgotten_after_it() -> None:
-    """Else there would be 3 to the power of 100 ways, and the search would give way to the simpler answer."""
+    """Otherwise there would be 3 to the power of 100 ways, and the search would give up for the simpler answer."""
     routes = [route(f"r{n:03}", rule(match("", **{f"a{n}": "1", f"b{n}": "1"}))) for n in range(100)]
     twins = [route("x", rule(match("", z="1"))), route("y", rule(match("", z="1")))]
     assert told([*routes, *twins], request("GET /", "h")) == [*(one.name for one in routes), "x", "404"]

@@ -1,4 +1,4 @@
-"""What the conformance tests of Gateway API demand of HTTPRoutes: which rule a request takes. Named after theirs."""
+"""The rules that requests take in the conformance tests of Gateway API for HTTPRoutes. Named after those tests."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ ISOLATED_HOSTS = {
 }
 
 ROWS: list[tuple[str, list[Route], Gateway, str, str, dict[str, str], str]] = [
-    # a test, routes, a gateway, a request: line, host and headers; what it takes
+    # a test, routes, a gateway, a request: line, host and headers; the chosen rule
     *(
         ("HTTPRouteMatching", MATCHING, GATEWAY, f"GET {path}", "a", headers, taken)
         for path, headers, taken in [

@@ -1,4 +1,4 @@
-"""Every kind of the catalogue is told of, and none of them refuses the rest of a folder."""
+"""Every kind of the catalogue is reported, and none stops the reading of a folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def written(kind: UnreadKind, spec: str | None = None) -> str:
 
 def question(kind: UnreadKind) -> tuple[str, ...]:
     if kind.target_field in ISOLATING:
-        return BANK_TO_CART  # what is in one group is not cut off from it
+        return BANK_TO_CART  # members of one group reach each other
     return TO_GATEWAY if kind.plane is EnforcementPlane.GATEWAY else WEB_TO_CART
 
 
@@ -63,7 +63,7 @@ def test_an_allow_beside_it_is_never_a_plain_one(kind: UnreadKind, run: Run) -> 
 @pytest.mark.parametrize("kind", [kind for kind in ACTIVE if kind.target_field in SPECS], ids=named)
 def test_a_target_that_cannot_be_read_gives_no_answer_in_its_namespace(kind: UnreadKind, run: Run) -> None:
     if kind.kind == "ServiceMeshMember":
-        return  # its namespace is all that it says
+        return  # its namespace is its only target
     broken = (
         "{members: 1, podSelector: 1, endpointSelector: 1, subject: 1, selector: 1, workloadSelector: 1, targetRefs: 1}"
     )
@@ -104,7 +104,7 @@ def test_a_kind_that_nobody_knows_and_that_sounds_so_gives_no_answer(api_version
         f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: one, namespace: shop}}\n", "check", *WEB_TO_CART
     )
     assert result.exit_code == 2
-    assert "write apiVersion" not in result.output  # it is no misspelling of ours
+    assert "write apiVersion" not in result.output  # no misspelling of a known kind
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One rule for all commands: what is said, the JSON and the exit status."""
+"""One rule for all commands: the output, the JSON and the exit status."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_table_decides_what_a_policy_with_errors_is_not_about(tmp_path: Path) 
     assert status == 1
     assert "FAIL" in said
     assert "could not be decided: AuthorizationPolicy/shop/nobody cannot be read" in said
-    assert "1 passed, 2 failed" in said  # that its manifests can be read is one of them
+    assert "1 passed, 2 failed" in said  # readable manifests are one of them
     assert "0 passed, 3 failed" in outcome_of(tmp_path, BROKEN, "--strict")[1]
     status, said = outcome_of(tmp_path, BROKEN, unread=REJECTS)
     assert (status, "2 passed, 1 failed" in said) == (1, True)

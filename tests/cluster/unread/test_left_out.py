@@ -1,4 +1,4 @@
-"""A part that cannot be read stops no other answer; one that it could change says so, and is never a plain ALLOW."""
+"""An unreadable part stops no other answer. An answer that it could change tells so, and is never a plain ALLOW."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def policy(spec: str, namespace: str = "pay", kind: str = "NetworkPolicy") -> st
 
 ANYTHING = "a: [\napiVersion: v1\nkind: NetworkPolicy\n"
 
-# what cannot be read, and the exit status of three questions: to cart in shop, to bank in pay, through the gateway
+# the unreadable part, and the exit status of three questions: to cart in shop, to bank in pay, through the gateway
 PARTS = {
     "bad syntax that may hold anything": (ANYTHING, 3, 3, 3),
     "bad syntax behind the head of a policy": (policy("  podSelector: {\n"), 0, 2, 0),
@@ -236,7 +236,7 @@ def test_where_nothing_can_be_read_there_is_no_answer() -> None:
         assert manifests.strays
 
 
-# Parts that no error tells of: an environment's
+# Parts without an error: an environment's
 
 
 def _with_part(part: LeftOut) -> Manifests:

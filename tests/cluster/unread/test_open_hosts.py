@@ -1,4 +1,4 @@
-"""A hostname with a variable is a host that is not known: answers about hosts that it may be say so."""
+"""A hostname with a variable is an unknown host: answers about hosts that may equal it tell so."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_host_of_a_listener_may_be_any(protocol: str, tls: str, run: Run) ->
     told = run(text, *AT, "gateway:shop/side", "--host", "known.example.com")
     assert (told.exit_code, told.stdout.startswith("DENY (depends on DOMAIN) ")) == (3, True)
     other = run(text, *AT, "gateway:shop/side", "--host", "localhost")
-    assert other.exit_code == (1 if protocol == "HTTP" else 3)  # the handshake chooses, by a name that is not known
+    assert other.exit_code == (1 if protocol == "HTTP" else 3)  # the handshake chooses, by an unknown name
 
 
 def test_other_questions_do_without_it(run: Run) -> None:

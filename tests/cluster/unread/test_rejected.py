@@ -1,4 +1,4 @@
-"""A policy with errors closes what it targets, and nothing else."""
+"""A policy with errors closes its targets, and nothing else."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ CART = "  targetRefs: [{kind: Pod, selector: {matchLabels: {app: cart}}}]\n\n  a
 EVERYTHING = set(QUESTIONS)
 SHOP = {"cart", "web", "gateway"}
 
-# a policy with errors, and the questions that nobody can answer because of it
+# a policy with errors, and the questions without an answer because of it
 CLOSES = [
     (policy(CART), {"cart"}),
     (policy("  targetRefs: [{kind: Service, name: cart}]\n\n  action: ALOW\n"), {"cart"}),
     (policy("  targetRefs: [{kind: Pod, selector: {}}]\n\n  action: ALOW\n"), {"cart", "web"}),
     (policy("  targetRefs: [{kind: Pod, selector: {matchLabels: {app: other}}}]\n\n  action: ALOW\n"), set()),
-    # a key that is there twice: nobody knows which of them was meant
+    # a repeated key: which one counts is unknown
     (policy(CART.replace("ALOW", "ALLOW") + "  action: DENY\n"), SHOP),
     (policy(CART.replace("ALOW", "ALLOW") + "  targetRefs: [{kind: Pod, selector: {matchLabels: {app: x}}}]\n"), SHOP),
     (policy(CART.replace("ALOW", "ALLOW"), metadata="namespace: other, namespace: shop"), EVERYTHING),
     (policy(CART.replace("ALOW", "ALLOW") + "metadata: {name: bad, namespace: other}\n"), EVERYTHING),
-    # its target cannot be read, or is where the error is
+    # its target is unreadable, or has the error
     (policy("  targetRefs: [{kind: Pod, selector: {matchLabel: {app: cart}}}]\n\n  action: ALLOW\n"), SHOP),
     (policy("  targetRefs: [{kind: Pod, selector: {matchLabels: {app: 1}}}]\n\n  action: ALLOW\n"), SHOP),
     (policy("  targetRefs: [{kind: Pod, name: cart}]\n\n  action: ALLOW\n"), SHOP),
     (policy("  targetRef: [{kind: Pod, selector: {matchLabels: {app: other}}}]\n\n  action: ALLOW\n"), SHOP),
     (policy("  action: ALLOW\n"), SHOP),
     (policy("  targetRefs: []\n\n  action: ALLOW\n"), SHOP),
-    # its namespace cannot be read, or nobody knows whether it has one
+    # its namespace is unreadable or missing
     (policy(CART, metadata="namespace: Shop"), EVERYTHING),
     (policy(CART, kind="AuthorizationPolicies", metadata="labels: {}"), EVERYTHING),
     (policy(CART, kind="AuthorizationPolicies"), SHOP),
     (policy(CART, api="gateway.networking.x-k8s.io/v1"), SHOP),
     (policy(CART, metadata="namepsace: shop"), EVERYTHING),
-    # a route, whose requests others would take: at its parents too
+    # a route, whose requests other routes would take: at its parents too
     (route("{name: front, namespace: shop}"), {"bank", "gateway"}),
     (route("{name: other, namespace: shop}"), {"bank"}),
     (route("{kind: Service, group: '', name: cart, namespace: shop}"), {"bank", *SHOP}),
@@ -169,7 +169,7 @@ def test_what_only_others_refer_to_closes_what_those_target(run: Run) -> None:
 
 
 def test_a_deny_elsewhere_on_the_way_is_sure(run: Run) -> None:
-    """A Service with a pod that is closed by an error and one that refuses: it is denied, whatever the error hides."""
+    """A Service with a pod that is closed by an error and one that denies: it is denied, whatever the error hides."""
     manifest = (
         policy(CART)
         + """\

@@ -1,4 +1,4 @@
-"""What is emitted for drawn layers, interpreted, is what the reference evaluator decides."""
+"""The interpreted configuration for drawn layers agrees with the reference evaluator."""
 
 from __future__ import annotations
 
@@ -180,8 +180,9 @@ def _interpreter(layers: list[Layer]) -> Interpreter:
 
 
 def _concerning(layers: list[Layer], request: Request) -> list[Layer]:
-    """Leave out rules that the connection rules out, and all but those that it settles, since one match is enough: the
-    reference tries all completions of what the others look at.
+    """Leave out rules that the connection excludes. If it decides a rule, keep only such rules.
+
+    One match is enough, and the reference evaluator tries all completions of the attributes in the others.
     """
 
     def parts(rule: Rule) -> tuple[Predicate, ...]:

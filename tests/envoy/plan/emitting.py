@@ -1,4 +1,4 @@
-"""Manifests to the configuration of one port, and what an interpreter and the engine say of a request there."""
+"""From manifests to the configuration of one port, and the verdicts of interpreter and engine about a request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.envoy.plan.interpreter import Interpreter, Said, Sent
 __all__ = ["difference", "emitted", "plan_of", "sent_of"]
 
 Manifest = dict[str, Any]
-_REFUSED = ("unclear-values", "cannot-be-enforced")  # see the table of differences that are meant
+_REFUSED = ("unclear-values", "cannot-be-enforced")  # see the table of intended differences
 
 
 def plan_of(authority: Authority, workload: str, port: int) -> PortPlan:
@@ -44,7 +44,7 @@ def sent_of(ask: Ask) -> Sent:
 
 
 def difference(authority: Authority, question: Question, said: Said, *, http: bool) -> str | None:
-    """What interpreter and engine do not agree on; None where they agree."""
+    """The difference between interpreter and engine, or None."""
     decision = authority.decide(question)
     if said.allowed != decision.allowed:
         meant = not said.allowed and (said.who in _REFUSED or not said.names or not (question.path or "").isascii())

@@ -1,4 +1,4 @@
-"""Who may be calling: names of Linkerd and SPIFFE IDs, and the cells into which callers fall."""
+"""Possible callers: names of Linkerd and SPIFFE IDs, and the cells of callers."""
 
 from __future__ import annotations
 

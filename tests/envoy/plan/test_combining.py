@@ -1,4 +1,4 @@
-"""Decisions combined mean what each of them means: on drawn trees, for every request."""
+"""A combination of decisions means the same as its parts: on drawn trees, for every request."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_bytes_are_allowed_only_where_whatever_is_http_in_them_is(seed: int) -> 
 
 
 def _allows_bytes(node: Node, request: Request) -> bool:
-    """Decide bytes by the letter: a test that looks at HTTP may come out either way, wherever it stands."""
+    """Decide bytes literally: a test of HTTP may have either result, anywhere in the tree."""
     if isinstance(node, ProxyVerdict):
         return node.allowed
     for when, inner in node.tests:

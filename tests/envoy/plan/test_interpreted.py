@@ -1,4 +1,4 @@
-"""On generated policies, what the emitted configuration means is what the engine decides."""
+"""On generated policies, the emitted configuration agrees with the engine."""
 
 from __future__ import annotations
 

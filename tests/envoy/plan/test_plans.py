@@ -1,4 +1,4 @@
-"""What is planned for a port: levels, tiers, what cannot be said, and what stays the same when something changes."""
+"""The plan of a port: levels, tiers, inexpressible policies, and names that stay the same after a change."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_port_is_read_as_http_where_a_layer_asks_for_it_or_answers_in_it(
     assert _plan(AllowAny("allow", (Rule(when, RULE),), refusal)).reads_http is reads_http
 
 
-# What stays the same
+# Stable names
 
 
 def _policy(name: str, rules: list[Any], target: Manifest | None = None, **spec: Any) -> Manifest:

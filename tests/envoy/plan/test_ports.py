@@ -1,4 +1,4 @@
-"""What is planned for a port whose layers are made by hand: connections, requests, bytes, audit, and too much of it."""
+"""The plan of a port with handmade layers: connections, requests, bytes, audit, and limits."""
 
 from __future__ import annotations
 

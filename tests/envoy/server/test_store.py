@@ -1,4 +1,4 @@
-"""What proxies are to have, and what is known of what they have."""
+"""The wanted resources of proxies, and the known state of the proxies."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ def test_after_a_rejection_the_proxys_claims_are_not_believed(lost: bool) -> Non
     if not lost:
         stream.receive(answer(response, "no"))
     stream.close()
-    store.put(NODE, first)  # the proxy may run version 2 of a by now, but claims version 1
+    store.put(NODE, first)  # the proxy may run version 2 of a now, but claims version 1
     again = opened(store, ledger)
     claims = request(ROUTE, "a", "b", initial_resource_versions=versions(first))
     assert exchange(again, claims) == [(ROUTE, {"a": b"1", "b": b"1"}, [])]
@@ -421,7 +421,7 @@ def test_what_is_asked_for_anew_while_it_is_on_its_way_is_respelled(accepts: boo
 
 
 def _bodies(seen: Iterable[tuple[str, dict[str, bytes], list[str]]], respelled: bool) -> list[bytes]:
-    """The meaning of what was sent, in a spelling of its own or not."""
+    """The meaning of the sent resources, in any spelling."""
     bodies = [body for _, added, _ in seen for body in added.values()]
     assert all((meaning(body) != body) is respelled for body in bodies)
     return [meaning(body) for body in bodies]

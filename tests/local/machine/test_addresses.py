@@ -54,7 +54,7 @@ def test_two_meshes_have_different_networks() -> None:
         with pytest.raises(NetworkUnavailable, match="another mesh uses"):
             Addresses(str(one.network))
     for _ in range(2):
-        with Addresses(network(3)):  # it can be had again
+        with Addresses(network(3)):  # it is available again
             pass
 
 
@@ -85,7 +85,7 @@ def test_a_port_that_can_be_opened_stays() -> None:
         with socket.socket() as ours:
             ours.bind((addresses.own, port))
             ours.listen()
-            assert addresses.bind_ports([port])[port].port == port  # as it was: it is the mesh that uses it now
+            assert addresses.bind_ports([port])[port].port == port  # unchanged: the mesh uses it now
 
 
 def test_a_port_that_is_not_permitted_is_moved_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_a_port_that_is_not_permitted_is_moved_and_told(monkeypatch: pytest.Monk
         _refuse_below(1024, monkeypatch)
         bound = addresses.bind_ports([80, 10080, 443])
         assert (bound[10080].port, bound[10080].reason) == (10080, "")
-        assert bound[80].port == 20080  # 10080 is wanted by somebody else
+        assert bound[80].port == 20080  # another process wants 10080
         assert str(bound[443]) == "port 443 is for the system only: using 10443"
         assert addresses.bind_ports([443])[443] is bound[443]
         assert addresses.bind_ports([10443])[10443].port == 20443

@@ -1,4 +1,4 @@
-"""Calls send exactly what they are given, and say what came of it."""
+"""Calls send exactly the given bytes, and report the result."""
 
 from __future__ import annotations
 

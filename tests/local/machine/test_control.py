@@ -1,4 +1,4 @@
-"""Commands ask a running mesh, and only its own user's commands are answered."""
+"""Commands use a running mesh, which answers only commands of its own user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built-in application answers HTTP, echoes the rest, and survives whatever it is sent."""
+"""The built-in application answers HTTP, echoes other bytes, and survives any input."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def echoing(folder: Path, options: EchoOptions | None = None) -> AsyncIter
     await echo.start()
 
     async def exchange(sent: bytes) -> bytes:
-        """All that comes back for these bytes, when nothing follows them."""
+        """All answers to these bytes, if nothing follows them."""
         reader, writer = await asyncio.open_unix_connection(echo.path)
         writer.write(sent)
         writer.write_eof()

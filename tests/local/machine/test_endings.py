@@ -1,4 +1,4 @@
-"""However a mesh ends, nothing of it remains."""
+"""After any end of a mesh, nothing of it remains."""
 
 from __future__ import annotations
 

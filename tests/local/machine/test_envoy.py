@@ -1,4 +1,4 @@
-"""A real Envoy is started, heard, measured, stopped, and started again when it crashes."""
+"""A real Envoy is started, observed, measured, stopped, and restarted after a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reaper kills what it was told to, and nothing else."""
+"""The reaper kills the watched processes, and nothing else."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def test_a_watched_process_is_killed_and_the_folder_removed(sleeper: subprocess.
 @pytest.mark.parametrize(
     "told",
     [
-        "watch {pid} {other}\n",  # the pid is used by another process now
+        "watch {pid} {other}\n",  # another process has the pid now
         "watch {pid} {start}\nforget {pid}\n",
         "watch {pid} {start}\ndone\n",
-        "watch {pid} {start}",  # half a line
+        "watch {pid} {start}",  # an incomplete line
         "watch {pid}\nwatch\nwatch x y\n\nwatch -1 {start}\n\0\n",
     ],
 )

@@ -116,7 +116,7 @@ def test_a_name_is_one_short_word(name: str, runtime: Path) -> None:
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A temporary folder that everybody writes to, with a name short enough for sockets."""
+    """A world-writable temporary folder, with a name short enough for sockets."""
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     folder = Path(tempfile.mkdtemp(prefix="egs-"))
     folder.chmod(0o1777)

@@ -1,4 +1,4 @@
-"""Whatever way a manifest is changed, it is noticed, and other files are not."""
+"""Every way to change a manifest is noticed, and changes of other files are not."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def only_notified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have files looked at only when the kernel tells of a change, and not now and then as well."""
+    """Have files read only after a notification of the kernel, and not periodically."""
     monkeypatch.setattr(watching, "_RESCAN_SECONDS", 10 * PATIENCE)
 
 
 async def _noticed(paths: list[Path], act: Callable[[], None], seconds: float = PATIENCE) -> set[str]:
-    """Return the names of the files that are reported after an act; none where nothing is in that time."""
+    """Return the names of the files that are reported after an act; none after a timeout."""
     stream = watch_changes(paths)
     first = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(_SETTLED)
