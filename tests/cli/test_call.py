@@ -94,9 +94,9 @@ def test_a_denied_call_says_what_would_have_been_allowed(cli: Cli, mesh: Up) -> 
 
 
 def test_json_has_both_verdicts_and_the_body(cli: Cli, mesh: Up) -> None:
-    told = json.loads(call(cli, *CART, "-o", "json", "/api/1").stdout)
-    assert told["verdict"] == "allow"
-    [one] = told["calls"]
+    data = json.loads(call(cli, *CART, "-o", "json", "/api/1").stdout)
+    assert data["verdict"] == "allow"
+    [one] = data["calls"]
     assert (one["status"], one["agrees"], one["made"]) == (200, True, True)
     assert one["proxy"]["policy"] == one["engine"]["policy"] == "AuthorizationPolicy/shop/cart-from-web"
     assert one["proxy"]["peer"] == "spiffe://cluster.local/ns/shop/sa/web"
@@ -153,9 +153,9 @@ def test_a_call_that_is_let_through_and_not_answered_is_no_success(cli: Cli, mes
     assert done.stdout.startswith("NO ANSWER  ")
     assert "  proxy:  allow: " in done.stdout
     assert came in done.stdout
-    told = json.loads(call(cli, *asked, "-o", "json").stdout)
-    [one] = told["calls"]
-    assert (told["verdict"], one["verdict"], one["answered"], one["agrees"]) == ("allow", "allow", False, True)
+    data = json.loads(call(cli, *asked, "-o", "json").stdout)
+    [one] = data["calls"]
+    assert (data["verdict"], one["verdict"], one["answered"], one["agrees"]) == ("allow", "allow", False, True)
 
 
 METRICS = ("--from", "sa:monitoring/prometheus", "--to", "pod:shop/cart", "--port", "9090")

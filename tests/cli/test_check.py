@@ -256,8 +256,8 @@ def test_a_misspelt_name_is_warned_of_and_with_strict_an_error(cli: Cli, shop: s
     assert "warning[EG0130]: no manifest and no policy has the service account `wbe`" in result.stderr
     assert "help: did you mean sa:shop/web?" in result.stderr
     assert "warning[EG0131]" in result.stderr
-    told = json.loads(cli(*words, "-o", "json").stdout)
-    assert (told["verdict"], [one["code"] for one in told["warnings"]]) == ("deny", ["EG0130"])
+    data = json.loads(cli(*words, "-o", "json").stdout)
+    assert (data["verdict"], [one["code"] for one in data["warnings"]]) == ("deny", ["EG0130"])
     strict = cli(*words, "--strict")
     assert (strict.exit_code, strict.stdout) == (2, "")
     assert "error[EG0130]" in strict.stderr

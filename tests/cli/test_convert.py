@@ -45,11 +45,11 @@ def test_a_loss_is_told_with_its_place(cli: Cli, tmp_path: Path) -> None:
 def test_json_has_the_losses(cli: Cli) -> None:
     both = f"{ALLOW}---{DENY}".replace("name: p", "name: q", 1)
     result = cli("convert", "--to", "xauthorizationpolicy", "-o", "json", "-f", "-", stdin=both)
-    told = json.loads(result.stdout)
+    data = json.loads(result.stdout)
     assert result.exit_code == 1
-    assert [one["metadata"]["name"] for one in told["converted"]] == ["q"]
-    assert [(one["code"], one["underlined"]) for one in told["losses"]] == [("EG7003", "DENY")]
-    assert told["notConverted"] == ["AuthorizationPolicy/shop/p"]
+    assert [one["metadata"]["name"] for one in data["converted"]] == ["q"]
+    assert [(one["code"], one["underlined"]) for one in data["losses"]] == [("EG7003", "DENY")]
+    assert data["notConverted"] == ["AuthorizationPolicy/shop/p"]
 
 
 @pytest.mark.parametrize("strict", [False, True])

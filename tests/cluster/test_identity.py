@@ -32,7 +32,7 @@ def test_full_spiffe_ids_are_accepted(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "start with spiffe://"),
         ("td/a", "start with spiffe://"),
@@ -68,8 +68,8 @@ def test_full_spiffe_ids_are_accepted(text: str) -> None:
         ("spiffe://td/\ud800", "may hold only"),
     ],
 )
-def test_anything_else_is_told_what_is_wrong(text: str, said: str) -> None:
-    assert said in (spiffe_problem(text) or "")
+def test_anything_else_is_told_what_is_wrong(text: str, message: str) -> None:
+    assert message in (spiffe_problem(text) or "")
 
 
 @pytest.mark.parametrize(

@@ -282,14 +282,14 @@ WRONG: list[tuple[str, str, dict[str, object], str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("api_version", "kind", "data", "code", "place", "said"), WRONG)
+@pytest.mark.parametrize(("api_version", "kind", "data", "code", "place", "message"), WRONG)
 def test_what_is_wrong_is_said_at_its_place_and_the_object_left_out(
-    api_version: str, kind: str, data: dict[str, object], code: str, place: str, said: str
+    api_version: str, kind: str, data: dict[str, object], code: str, place: str, message: str
 ) -> None:
     (found,) = errors(api_version, kind, "x", None, **data)
     assert found.span is not None
     assert (found.code.id, found.span.underlined) == (code, place)
-    assert said in found.message
+    assert message in found.message
 
 
 def test_all_errors_of_an_object_are_reported_at_once() -> None:

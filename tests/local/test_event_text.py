@@ -86,9 +86,9 @@ def test_handshakes_in_words(reason: str | None, words: str) -> None:
 
 def test_each_call_is_told_once() -> None:
     repeats = Repeats()
-    told = [one for one in seen_in_log() if not repeats.is_repeat(one)]
-    assert len(told) == 9
-    assert sum(one.level == "request" for one in told) == 3
+    unrepeated = [one for one in seen_in_log() if not repeats.is_repeat(one)]
+    assert len(unrepeated) == 9
+    assert sum(one.level == "request" for one in unrepeated) == 3
 
 
 def test_what_is_not_enforced_is_loud(teller: EventText) -> None:
@@ -133,8 +133,8 @@ def test_what_was_added_changed_and_removed_is_told_apart(teller: EventText) -> 
         "now open to all callers: default/details, default/ratings; "
         "now open only to callers that a policy allows: default/reviews; updated default/ratings"
     )
-    told = teller.to_json(event)
-    assert told["removed"] == many
-    assert told["modes"] == {key: {"before": before, "now": now} for key, (before, now) in both.items()}
+    data = teller.to_json(event)
+    assert data["removed"] == many
+    assert data["modes"] == {key: {"before": before, "now": now} for key, (before, now) in both.items()}
     objects = Enforced(5.0, (), ChangedNames(added=("Deployment/a/b", "Service/a/b", "AuthorizationPolicy/a/b")))
     assert "added 1 policy and 2 objects;" in teller.line(objects)

@@ -139,21 +139,21 @@ def test_a_chosen_overlay_is_followed_beside_a_new_one(here: Path) -> None:
 
 @pytest.mark.parametrize("unread", [Handling.BY_KIND, Handling.WARN])
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "message"),
     [
         ("resources: [../base\n", "there are 2 environments: base, prod"),  # its content is unknown
         ("resources: [../base, gone.yaml]\n", "left out: `gone.yaml` of resources"),
         ("kind: Kustomization\nnamePrefix: 1\nresources: [../base]\n", "left out: kustomization `prod`"),
     ],
 )
-def test_a_build_that_breaks_keeps_what_is_in_force(unread: Handling, broken: str, said: str, here: Path) -> None:
+def test_a_build_that_breaks_keeps_what_is_in_force(unread: Handling, broken: str, message: str, here: Path) -> None:
     _write("base/kustomization.yaml", "resources: [pods.yaml, closed.yaml]\n")
     _write("base/closed.yaml", CLOSED)
 
     async def story(mesh: _Mesh) -> None:
         assert mesh.verdict == "deny"
         _write("prod/kustomization.yaml", broken)
-        await mesh.until(lambda: any(said in text for text in mesh.texts))
+        await mesh.until(lambda: any(message in text for text in mesh.texts))
         assert mesh.verdict == "deny"
         assert set(mesh.authority.world.workloads) == {"shop/api", "shop/web"}
         _write("prod/kustomization.yaml", "resources: [../base]\n")

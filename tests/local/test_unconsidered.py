@@ -55,9 +55,9 @@ def called(mesh: Up, *words: str) -> Event:
     done = subprocess.run(
         [*EASTGATE, "call", "--name", mesh.name, "-o", "json", *words], capture_output=True, text=True, check=False
     )
-    told: Event = json.loads(done.stdout)
-    assert all(one["agrees"] for one in told["calls"])
-    return told
+    result: Event = json.loads(done.stdout)
+    assert all(one["agrees"] for one in result["calls"])
+    return result
 
 
 def events(mesh: Up) -> list[Event]:
@@ -70,11 +70,11 @@ def test_a_policy_that_never_was_good_closes_what_it_targets_until_it_is(tmp_pat
         assert {one["workload"] for one in closed} == {"shop/cart"}
         assert {one["port"] for one in closed} == {8080, 9090}
         assert all(one["policies"] == ["AuthorizationPolicy/shop/from-prometheus"] for one in closed)
-        told = [one["message"] for one in events(mesh) if one["event"] == "noted"]
-        assert "not considered: 1 CiliumNetworkPolicy: manifests/more.yaml:10" in told
-        assert not [message for message in told if "NetworkPolicy/shop/two" in message], "the mesh enforces it"
+        messages = [one["message"] for one in events(mesh) if one["event"] == "noted"]
+        assert "not considered: 1 CiliumNetworkPolicy: manifests/more.yaml:10" in messages
+        assert not [message for message in messages if "NetworkPolicy/shop/two" in message], "the mesh enforces it"
         authorino = "an AuthConfig is for the proxies that ask Authorino, and not enforced by these: "
-        assert f"{authorino}AuthConfig/shop/three" in told
+        assert f"{authorino}AuthConfig/shop/three" in messages
 
         assert called(mesh, *WEB_TO_CART)["verdict"] == "deny"
         paid = called(mesh, *CART_TO_PAYMENTS)
@@ -103,9 +103,9 @@ def started(folder: Path, more: str, *options: str) -> tuple[int, str]:
 
 
 def test_nothing_starts_with_errors_if_that_is_wanted_or_with_what_nobody_can_locate(tmp_path: Path) -> None:
-    status, said = started(tmp_path, BAD, "--strict")
-    assert (status, "EG2013" in said) == (2, True)
-    status, said = started(tmp_path, KYVERNO)
-    assert (status, "error[EG0121]" in said) == (2, True)
-    status, said = started(tmp_path, UNREAD, "--unread", "error")
-    assert (status, "error[EG0121]" in said) == (2, True)
+    status, output = started(tmp_path, BAD, "--strict")
+    assert (status, "EG2013" in output) == (2, True)
+    status, output = started(tmp_path, KYVERNO)
+    assert (status, "error[EG0121]" in output) == (2, True)
+    status, output = started(tmp_path, UNREAD, "--unread", "error")
+    assert (status, "error[EG0121]" in output) == (2, True)

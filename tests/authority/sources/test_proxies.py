@@ -227,9 +227,9 @@ def test_examples_of_commands_about_a_cluster_can_be_pasted(server: ApiServer, t
 def test_the_python_api_reads_a_cluster_as_the_commands_do(server: ApiServer, shop: str) -> None:
     ends = f"sa:{shop}/stranger", f"pod:{shop}/bare"
     authority = connect(kubeconfig=server.kubeconfig, unread=Handling.BY_KIND)
-    told = json.loads(check(server, shop, ends[0], "pod:bare", "-o", "json").stdout)
+    data = json.loads(check(server, shop, ends[0], "pod:bare", "-o", "json").stdout)
     decision = authority.check(*ends, port=8080)
-    assert decision.to_json() == {key: told[key] for key in decision.to_json()}
+    assert decision.to_json() == {key: data[key] for key in decision.to_json()}
     assert not authority.check(ends[0], f"pod:{shop}/guarded", port=8080)
 
     async def in_a_notebook() -> None:

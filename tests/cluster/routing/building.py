@@ -1,4 +1,4 @@
-"""Gateways, routes and requests in a line each, and routes told by their names."""
+"""Gateways, routes and requests in a line each, and routes by their names."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def possible_routes(world: World, gateway: Gateway, asked: Request) -> tuple[Rou
     return possible(RoutingTable.of(world, gateway), asked)
 
 
-def told(objects: Iterable[WorldObject], asked: Request, gateway: Gateway = GATEWAY) -> list[str]:
+def route_names(objects: Iterable[WorldObject], asked: Request, gateway: Gateway = GATEWAY) -> list[str]:
     """The possible routes: `name` for the first rule of a route, `name/1` for the second, `404` for none."""
     found = possible_routes(World.of(objects), gateway, asked)
     return ["404" if one is None else f"{one.route.name}/{one.rule}".removesuffix("/0") for one in found]

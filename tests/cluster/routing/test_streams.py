@@ -17,7 +17,7 @@ from eastgate.cluster import (
     World,
 )
 from eastgate.cluster.routing.journey import through_gateway, through_route
-from tests.cluster.routing.building import gateway, https, possible_routes, request, route, told
+from tests.cluster.routing.building import gateway, https, possible_routes, request, route, route_names
 
 
 def passthrough(name: str, hostname: str | None = None, port: int = 443) -> Listener:
@@ -46,7 +46,7 @@ INTERSECTIONS: list[tuple[str | None, list[Route], dict[str, str]]] = [
 @pytest.mark.parametrize(("hostname", "routes", "led"), INTERSECTIONS)
 def test_hostnames_as_upstream_tests_them(hostname: str | None, routes: list[Route], led: dict[str, str]) -> None:
     of = gateway(passthrough("l", hostname))
-    assert {sni: told(routes, request(sni=sni, port=443), of) for sni in led} == {
+    assert {sni: route_names(routes, request(sni=sni, port=443), of) for sni in led} == {
         sni: [taken] for sni, taken in led.items()
     }
 
@@ -56,19 +56,19 @@ ROUTES = [tls("t", "a.x"), route("r")]
 
 
 def test_the_sni_decides_whatever_the_host_is() -> None:
-    assert told(ROUTES, request("GET /", "b.x", 443, "a.x"), MIXED) == ["t"]
-    assert told(ROUTES, request("GET /", "b.x", 443, "b.x"), MIXED) == ["r"]
+    assert route_names(ROUTES, request("GET /", "b.x", 443, "a.x"), MIXED) == ["t"]
+    assert route_names(ROUTES, request("GET /", "b.x", 443, "b.x"), MIXED) == ["r"]
 
 
 def test_an_sni_that_is_not_known_may_be_that_of_the_host() -> None:
-    assert sorted(told(ROUTES, request("GET /", "a.x", 443), MIXED)) == ["r", "t"]
-    assert told(ROUTES, request("GET /", "b.x", 443), MIXED) == ["r"]
-    assert told([tls("t", "a.x")], request("GET /", "a.x", 443), gateway(passthrough("p"))) == ["t"]
+    assert sorted(route_names(ROUTES, request("GET /", "a.x", 443), MIXED)) == ["r", "t"]
+    assert route_names(ROUTES, request("GET /", "b.x", 443), MIXED) == ["r"]
+    assert route_names([tls("t", "a.x")], request("GET /", "a.x", 443), gateway(passthrough("p"))) == ["t"]
 
 
 def test_an_http_route_is_not_attached_to_tls_nor_a_tls_route_to_https() -> None:
-    assert told([route("r")], request("GET /", "a.x", 443, "a.x"), gateway(passthrough("p"))) == ["404"]
-    assert told([tls("t", "a.x")], request("GET /", "a.x", 443, "a.x"), gateway(https("h"))) == ["404"]
+    assert route_names([route("r")], request("GET /", "a.x", 443, "a.x"), gateway(passthrough("p"))) == ["404"]
+    assert route_names([tls("t", "a.x")], request("GET /", "a.x", 443, "a.x"), gateway(https("h"))) == ["404"]
 
 
 def test_on_such_a_way_no_http_is_seen() -> None:
@@ -89,7 +89,7 @@ def test_a_route_can_be_asked_about() -> None:
 
 
 def test_a_gateway_without_tls_routes_leads_nowhere() -> None:
-    assert told([], request(sni="a.x", port=443), Gateway("edge", "gw", (passthrough("p"),))) == ["404"]
+    assert route_names([], request(sni="a.x", port=443), Gateway("edge", "gw", (passthrough("p"),))) == ["404"]
 
 
 def test_a_question_about_whichever_hosts_there_are_is_about_those_whose_http_is_seen() -> None:

@@ -18,7 +18,7 @@ from eastgate.cluster import (
     RouteBackend,
     World,
 )
-from tests.cluster.routing.building import GATEWAY, gateway, match, possible_routes, request, route, rule, told
+from tests.cluster.routing.building import GATEWAY, gateway, match, possible_routes, request, route, route_names, rule
 
 
 def at(section: str, name: str, *rules: str, hosts: tuple[str, ...] = ()) -> Route:
@@ -229,7 +229,7 @@ def test_a_request_takes_the_rule_that_upstream_expects(
     _test: str, routes: list[Route], of: Gateway, line: str, host: str, headers: dict[str, str], taken: str
 ) -> None:
     asked = request(line, host, 80, headers={"version": None, "color": None, **headers})
-    assert told(routes, asked, of) == [taken]
+    assert route_names(routes, asked, of) == [taken]
 
 
 PARAMETERS: list[tuple[dict[str, str], str]] = [
@@ -246,7 +246,7 @@ PARAMETERS: list[tuple[dict[str, str], str]] = [
 @pytest.mark.parametrize(("given", "taken"), PARAMETERS)
 def test_query_parameters_as_upstream_expects(given: dict[str, str], taken: str) -> None:
     asked = request("GET /", "a", queries={"animal": None, "color": None, "ANIMAL": None, **given})
-    assert told(QUERIES, asked) == [taken]
+    assert route_names(QUERIES, asked) == [taken]
 
 
 def test_of_weights_those_above_zero_count() -> None:

@@ -48,14 +48,14 @@ def named(kind: UnreadKind) -> str:
 @pytest.mark.parametrize("kind", ACTIVE, ids=named)
 def test_an_allow_beside_it_is_never_a_plain_one(kind: UnreadKind, run: Run) -> None:
     result = run(written(kind), "check", *question(kind), "-o", "json")
-    told = json.loads(result.stdout)
+    data = json.loads(result.stdout)
     if kind.target_field is TargetField.UNKNOWN:
         assert result.exit_code == 2
-        assert told["diagnostics"][0]["code"] == "EG0121"
+        assert data["diagnostics"][0]["code"] == "EG0121"
     else:
         assert result.exit_code == 3
-        assert (told["verdict"], told["complete"]) == ("allow", False)
-        [met] = told["unconsidered"]
+        assert (data["verdict"], data["complete"]) == ("allow", False)
+        [met] = data["unconsidered"]
         assert (met["group"], met["kind"], met["can"]) == (kind.group, kind.kind, kind.effect)
         assert (met["file"], met["line"]) == ("more.yaml", 1)
 

@@ -202,8 +202,8 @@ def test_commands_that_show_what_there_is_say_so(words: tuple[str, ...], first: 
     assert "left out: a document (more.yaml:3)" in result.output
     assert run(ANYTHING, *words, "--strict").exit_code == 2
     if words[0] != "get":
-        told = json.loads(run(ANYTHING, *words, "-o", "json").stdout)
-        assert (told["complete"], len(told["leftOut"])) == (False, 1)
+        data = json.loads(run(ANYTHING, *words, "-o", "json").stdout)
+        assert (data["complete"], len(data["leftOut"])) == (False, 1)
 
 
 def test_lint_shows_what_it_finds_beside_the_errors(run: Run) -> None:

@@ -157,9 +157,9 @@ def test_what_is_no_policy_leaves_open_what_is_in_its_namespace(run: Run) -> Non
 
 
 def test_the_diagnostics_of_the_policy_come_with_it(run: Run) -> None:
-    told = json.loads(run(policy(CART), "check", *WEB_TO_CART, "-o", "json").stdout)
-    assert [one["code"] for one in told["diagnostics"]] == ["EG0120", "EG2013"]
-    assert told["verdict"] is None
+    data = json.loads(run(policy(CART), "check", *WEB_TO_CART, "-o", "json").stdout)
+    assert [one["code"] for one in data["diagnostics"]] == ["EG0120", "EG2013"]
+    assert data["verdict"] is None
 
 
 def test_what_only_others_refer_to_closes_what_those_target(run: Run) -> None:

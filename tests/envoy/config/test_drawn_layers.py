@@ -208,8 +208,8 @@ def test_what_is_emitted_means_what_the_layers_mean(seed: int) -> None:
     every = list(product(PEERS, ADDRESSES, ["GET", "PUT"], TARGETS, HOSTS, TEAMS))
     for peer, address, method, target, host, teams in random.sample(every, 60):
         sent = Sent(peer, address, method, target, host, tuple(("x-team", team) for team in teams))
-        said, expected = interpreter.say(sent), reference.decide(layers, _request(sent))
-        assert (said.allowed, said.status) == (expected.allowed, expected.status), (sent, said, expected)
+        outcome, expected = interpreter.say(sent), reference.decide(layers, _request(sent))
+        assert (outcome.allowed, outcome.status) == (expected.allowed, expected.status), (sent, outcome, expected)
     allowed: list[list[Layer]] = []
     for raw in (Sent(peer, address) for peer, address in product(PEERS, ADDRESSES)):
         request = _request(raw)

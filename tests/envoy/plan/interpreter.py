@@ -78,8 +78,8 @@ class Said:
     @property
     def who(self) -> str:
         """The last name other than that of an unopposed allow."""
-        told = [name.partition(":")[2] for name in self.names]
-        return next((one for one in reversed(told) if one != "open"), "open")
+        names = [name.partition(":")[2] for name in self.names]
+        return next((one for one in reversed(names) if one != "open"), "open")
 
 
 @dataclass(slots=True)

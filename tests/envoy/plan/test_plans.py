@@ -118,8 +118,8 @@ def test_a_policy_on_the_traffic_of_a_service_closes_its_pods() -> None:
     chosen = Settings.from_mapping({"trustDomain": "td", "meshMode": "ambient", "serviceTarget": "traffic"})
     policy = _policy("q", [{}], target={"group": "", "kind": "Service", "name": "s0"})
     authority = authority_of([*WORLD, policy], chosen)
-    said = Interpreter(emitted(authority, "a/p0", 80), 80).say(Sent("spiffe://td/ns/a/sa/x", "127.0.0.1"))
-    assert (said.status, said.who) == (0, "cannot-be-enforced")
+    proxy_outcome = Interpreter(emitted(authority, "a/p0", 80), 80).say(Sent("spiffe://td/ns/a/sa/x", "127.0.0.1"))
+    assert (proxy_outcome.status, proxy_outcome.who) == (0, "cannot-be-enforced")
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,10 @@ def test_whoever_is_still_let_in_keeps_the_very_same_filter_chain() -> None:
 )
 def test_tiers_pass_to_the_policies_below_them(tiers: list[Manifest], status: int, who: str) -> None:
     authority = authority_of([*WORLD, _policy("one", [_from("y")]), *tiers], SETTINGS)
-    said = Interpreter(emitted(authority, "a/p0", 80), 80).say(Sent("spiffe://td/ns/a/sa/x", "127.0.0.1", "GET"))
-    assert (said.status, said.who) == (status, who)
+    proxy_outcome = Interpreter(emitted(authority, "a/p0", 80), 80).say(
+        Sent("spiffe://td/ns/a/sa/x", "127.0.0.1", "GET")
+    )
+    assert (proxy_outcome.status, proxy_outcome.who) == (status, who)
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ async def main(manner: str, ports: list[int]) -> None:
             )
             for port in ports
         ]
-        told = {"reaper": guard.pid, "envoys": [envoy.pid for envoy in envoys], "folder": str(rundir.path)}
-        print(json.dumps(told), flush=True)
+        started = {"reaper": guard.pid, "envoys": [envoy.pid for envoy in envoys], "folder": str(rundir.path)}
+        print(json.dumps(started), flush=True)
         await stop.wait()
         await asyncio.gather(*(envoy.stop() for envoy in envoys))
 

@@ -46,8 +46,8 @@ def mesh(manner: str = "careless") -> Iterator[Mesh]:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        told = json.loads(process.stdout.readline())
-        running = Mesh(process, told["reaper"], told["envoys"], Path(told["folder"]))
+        data = json.loads(process.stdout.readline())
+        running = Mesh(process, data["reaper"], data["envoys"], Path(data["folder"]))
         assert within(PATIENCE, lambda: all(_is_envoy(pid) for pid in running.envoys))
         yield running
     finally:

@@ -125,8 +125,8 @@ async def _noticed(paths: list[Path], act: Callable[[], None], seconds: float = 
     ],
 )
 def test_every_way_to_change_a_manifest_is_noticed_soon(act: Callable[[Path], None], name: str, folder: Path) -> None:
-    told = asyncio.run(_noticed([folder], lambda: act(folder)))
-    assert name in told
+    noticed = asyncio.run(_noticed([folder], lambda: act(folder)))
+    assert name in noticed
 
 
 def test_a_file_named_by_the_user_is_watched_through_all_its_lives(tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_a_folder_that_is_a_link_may_be_put_elsewhere(tmp_path: Path) -> None:
         (tmp_path / "next").symlink_to("releases/v2")
         (tmp_path / "next").rename(tmp_path / "current")
 
-    told = asyncio.run(_noticed([tmp_path / "current" / "manifests"], relink))
-    assert told == {"a.yaml"}
+    noticed = asyncio.run(_noticed([tmp_path / "current" / "manifests"], relink))
+    assert noticed == {"a.yaml"}
 
 
 def test_a_folder_may_go_and_come_back(tmp_path: Path) -> None:
@@ -193,8 +193,8 @@ def test_files_that_are_no_manifests_are_not_told(folder: Path) -> None:
         (folder.parent / "neighbour.yaml").write_text("x")
         (folder / "a.yaml").read_text()
 
-    told = asyncio.run(_noticed([folder], act, seconds=2))
-    assert told == set()
+    noticed = asyncio.run(_noticed([folder], act, seconds=2))
+    assert noticed == set()
 
 
 def test_files_are_looked_at_now_and_then_when_the_kernel_refuses(
@@ -225,10 +225,10 @@ def test_a_burst_of_saves_is_told_in_few_words(folder: Path) -> None:
         await asyncio.sleep(_SETTLED)
         for number in range(200):
             (folder / f"{number}.yaml").write_text("x")
-        told = set(await asyncio.wait_for(waiting, PATIENCE))
+        noticed = set(await asyncio.wait_for(waiting, PATIENCE))
         words = 1
-        while len(told) < 200:
-            told |= await asyncio.wait_for(anext(stream), PATIENCE)
+        while len(noticed) < 200:
+            noticed |= await asyncio.wait_for(anext(stream), PATIENCE)
             words += 1
         await stream.aclose()
         return words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from eastgate.cluster import Change
 
 
-def told(change: Change) -> dict[str, list[str]]:
+def difference(change: Change) -> dict[str, list[str]]:
     """The non-empty parts of a change, without the declared objects."""
     parts = {
         "added": change.added,
