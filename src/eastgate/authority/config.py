@@ -69,7 +69,7 @@ _CONFIG: Record[None] = Record(
 def read_config(file: str | None) -> Settings:
     """Read the settings of a project in a file, or in eastgate.yaml if there is one.
 
-    Raises ManifestError or SettingsError where it has errors.
+    Raises ManifestError or SettingsError if it has errors.
     """
     settings = Settings()
     for node in _read(file):
@@ -81,7 +81,7 @@ def read_config(file: str | None) -> Settings:
 
 
 def read_ignores(file: str | None) -> tuple[LintIgnore, ...]:
-    """Read the findings that a project ignores, in the same file. Raises ManifestError where it has errors."""
+    """Read the findings that a project ignores, in the same file. Raises ManifestError if it has errors."""
     sections = [section for node in _read(file) if (section := node.get("lint")) is not None]
     entries = [entry for section in sections for entry in section.get("ignore") or ()]
     return tuple(

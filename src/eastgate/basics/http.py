@@ -44,7 +44,7 @@ class Failure(Enum):
     REDIRECTS = auto()
 
 
-class RequestFailed(Exception):  # noqa: N818 - says what happened
+class RequestFailed(Exception):  # noqa: N818 - the name is an event
     """A request without a response. `url` is the last requested one; it may have secrets."""
 
     def __init__(

@@ -62,13 +62,13 @@ BAD_PATTERN = Code(
     "EG1111",
     "regular expression not understood",
     "Regular expressions in routes are read as RE2, as Envoy reads them: without look-around and back-references, so "
-    "that matching takes no longer than the text is. The object was left out.",
+    "that the time is linear in the length of the text. The object was left out.",
 )
 BAD_SELECTOR = Code(
     "EG1112",
     "label selector not understood",
     "A label selector has matchLabels and matchExpressions, and nothing else. The API server would drop what it does "
-    "not know, and the selector would select more than was meant. The object was left out.",
+    "not know, and the selector would select more than intended. The object was left out.",
 )
 BAD_CALL = Code(
     "EG1113",
@@ -79,6 +79,6 @@ BAD_CALL = Code(
 BAD_SECRET = Code(
     "EG1114",
     "Secret not understood",
-    "The data of a Secret is base64, and its stringData are strings. What is written is not shown. The Secret was left "
-    "out, and a policy that reads it closes what it targets.",
+    "The data of a Secret is base64, and its stringData are strings. Its content is not shown. The Secret was left "
+    "out, and a policy that reads it closes its targets.",
 )

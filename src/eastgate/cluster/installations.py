@@ -1,7 +1,7 @@
 """Installations of Istio: the MeshConfig of an operator or a chart, and the gateways that it creates.
 
-An IstioOperator, an `Istio` of the sail operator, and istiod's Helm chart in a HelmRelease of Flux or an Application of
-Argo CD hold a MeshConfig. A cluster has the resulting ConfigMap, so that these kinds are read only from files.
+An IstioOperator and an `Istio` of the sail operator hold a MeshConfig. So does istiod's Helm chart, in a HelmRelease of
+Flux or an Application of Argo CD. A cluster has the resulting ConfigMap, so that these kinds are read only from files.
 """
 
 from __future__ import annotations

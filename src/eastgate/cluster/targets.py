@@ -142,7 +142,7 @@ class HostNamed(NamedTuple):
     """Requests to a host, at an authorizer that finds its policies by host.
 
     As a target it may begin with a wildcard, and have a port. As a point it is the closest of all such targets to the
-    host of a request, which bounds the number of points by that of targets: see `cluster/hosts.py`.
+    host of a request. So there cannot be more points than targets: see `cluster/hosts.py`.
     """
 
     host: str

@@ -29,7 +29,7 @@ class McpRequest:
     version: str | None = None
 
 
-class _NoAnswer(Exception):  # noqa: N818 - says what happened
+class _NoAnswer(Exception):  # noqa: N818 - the name is an event
     """A step of a conversation has no answer, so that the conversation cannot continue."""
 
 

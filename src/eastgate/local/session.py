@@ -33,7 +33,7 @@ _TEXT = (("content-type", "text/plain"),)
 _LIMITS = HttpLimits(body=0, seconds=5.0, connections=64)
 
 
-class MetricsRefused(LocalMeshError):  # noqa: N818 - says what happened
+class MetricsRefused(LocalMeshError):  # noqa: N818 - the name is an event
     """The address for metrics cannot be used."""
 
 
@@ -65,7 +65,7 @@ async def serve_metrics(host: str, port: int, text: Callable[[], bytes]) -> Asyn
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class NotStarted(LocalMeshError):  # noqa: N818 - says what happened
+class NotStarted(LocalMeshError):  # noqa: N818 - the name is an event
     pass
 
 

@@ -22,7 +22,7 @@ def address_of(text: str) -> str:
 
 
 def transport_of(question: Question) -> str:
-    """Return the transport protocol of a question. Raises QuestionError where there is no such protocol."""
+    """Return the transport protocol of a question. Raises QuestionError for an unknown protocol."""
     transport = (question.protocol or "tcp").upper()
     if transport not in TRANSPORTS:
         raise QuestionError(

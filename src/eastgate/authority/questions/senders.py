@@ -58,7 +58,7 @@ OUTSIDE: Values = {SOURCE_NAMESPACE: None, SOURCE_LABELS: None}
 """The attributes of a sender outside of the cluster, for the network, beside its address."""
 
 
-class TooManyKinds(Exception):  # noqa: N818 - it is no error: nothing is said
+class TooManyKinds(Exception):  # noqa: N818 - not an error
     """Policies distinguish more classes of pods than Eastgate considers."""
 
 

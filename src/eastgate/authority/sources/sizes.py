@@ -1,7 +1,7 @@
 """The sizes of policies: the limit for one policy, and for all policies of a namespace together.
 
-A policy costs many times its own size in every replica, even if it selects nothing, and its size is the choice of a
-namespace owner. A policy beyond a limit is not read: it closes its targets, as any policy with errors does.
+A policy costs many times its own size in every replica, even if it selects nothing. A namespace owner chooses its size.
+A policy beyond a limit is not read: it closes its targets, as any policy with errors does.
 """
 
 from __future__ import annotations

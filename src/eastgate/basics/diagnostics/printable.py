@@ -1,9 +1,9 @@
 """Text that is safe for terminals and CI logs: they show it, and execute no part of it.
 
 A value from outside (a path of a request, a name in a manifest, a file's name) is untrusted. It may have escape
-sequences that move the cursor or set the window's title, line breaks that forge a line of Eastgate, or marks that
-reverse the order of letters. Use `printable` for such a value in every text. `composed` checks complete lines just
-before they are written; their line breaks and colors are Eastgate's own.
+sequences that move the cursor or set the window's title. It may have line breaks that forge a line of Eastgate, or
+marks that reverse the order of letters. Use `printable` for such a value in every text. `composed` checks complete
+lines just before they are written; their line breaks and colors are Eastgate's own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The routes of one Gateway, arranged to find the route that a request takes.
 
-A request comes in by a port. There its host chooses one listener, with the most specific hostname, and only the routes
+A request comes in by a port. There its host chooses the listener with the most specific hostname. Only the routes
 attached to that listener count (Gateway API calls it listener isolation). Their order is that of `candidates`. Over
 TLS, the SNI must choose the same listener as the host: otherwise the request is misdirected, and goes nowhere. If the
 SNI chooses a listener that reads no HTTP, it also chooses the route.

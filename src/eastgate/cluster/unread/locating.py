@@ -79,7 +79,7 @@ def content_of(document: Document) -> Content:
     return spec if isinstance(spec, dict) else {}
 
 
-class _Unreadable(Exception):  # noqa: N818 - says what it is
+class _Unreadable(Exception):  # noqa: N818 - the name is a property
     """A part of a target that cannot be read."""
 
 

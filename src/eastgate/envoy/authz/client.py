@@ -50,7 +50,7 @@ class CheckAnswer:
     body: str = field(default="", repr=False)
 
 
-class CheckFailed(Exception):  # noqa: N818 - says what happened
+class CheckFailed(Exception):  # noqa: N818 - the name is an event
     """There is no valid answer. The message may be shown."""
 
 

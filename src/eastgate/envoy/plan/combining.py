@@ -117,7 +117,7 @@ def _texts(atom: Is) -> str:
 _MAX_ENDS = 20_000  # of one decision written into each end of another
 
 
-class TooManyEnds(Exception):  # noqa: N818 - says what is wrong
+class TooManyEnds(Exception):  # noqa: N818 - the name is a problem
     """The combination of two decisions has more ends than a proxy should get."""
 
 

@@ -289,7 +289,7 @@ def plan_any_port(layers: Sequence[Layer], port: int, settings: Settings, known:
     if named is not None:
         some = next(number for number in count(1) if number not in named)
         return replace(plan_port(layers, some, settings, known), port=port)
-    refused = Inexpressible(NOT_A_TEST, "it tells ports apart that no manifest declares", _policies(layers))
+    refused = Inexpressible(NOT_A_TEST, "it distinguishes ports that no manifest declares", _policies(layers))
     cells = CallerCells(settings).cells((), known)
     closed = ByCaller.of(cells, dict.fromkeys(cells, CLOSED))
     return PortPlan(port, closed, None, None, None, frozenset(map(policy_name, refused.policies)), refused)

@@ -1,8 +1,8 @@
 """Receives the access logs of proxies (Envoy's ALS), beside their configuration and with the same authentication.
 
 A proxy can report only about itself. Reading its records takes at most a share of the time of the event loop: further
-records are dropped, and counted. Half of the saved-up time is reserved for proxies that use little of it, so that a
-flood from one workload hides no records of others. Records never delay other work, and no work waits for them.
+records are dropped, and counted. Half of the saved-up time is reserved for proxies that use little of it: a flood from
+one workload hides no records of others. Records never delay other work, and no work waits for them.
 """
 
 from __future__ import annotations

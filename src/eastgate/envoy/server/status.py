@@ -7,8 +7,8 @@ reconnect, Envoy claims for all of them the version from before. So after a reje
 resources is trusted until they were accepted in a response of their own.
 
 And the reason for `must_respell`: Envoy accepts a rejected secret or extension config when it is sent a second time,
-and still does not apply it, even under another version and on another stream. So these are sent one by one. A resource
-that Envoy may have seen before is sent in another spelling (`respelling`), so that its acceptance is a proof.
+but does not apply it. This holds even under another version and on another stream. So these are sent one by one. A
+resource that Envoy may have seen before is sent in another spelling (`respelling`), so that its acceptance is a proof.
 """
 
 from __future__ import annotations

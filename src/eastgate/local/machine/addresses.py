@@ -28,7 +28,7 @@ class NetworkUnavailable(LocalMeshError):  # noqa: N818 - a state of the machine
     """The network, or a port in it, cannot be used."""
 
 
-class AddressesExhausted(LocalMeshError):  # noqa: N818 - says what happened
+class AddressesExhausted(LocalMeshError):  # noqa: N818 - the name is an event
     """The network has fewer addresses than there are workloads."""
 
 

@@ -70,7 +70,7 @@ _MAX_ANSWER_BYTES = 32 * 1024 * 1024
 _WRITE_TIMEOUT_SECONDS = 30.0
 
 
-class ControlFailed(LocalMeshError):  # noqa: N818 - says what happened
+class ControlFailed(LocalMeshError):  # noqa: N818 - the name is an event
     """The mesh refused the request, or did not answer."""
 
 

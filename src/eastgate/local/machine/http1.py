@@ -18,7 +18,7 @@ _HEAD_CHUNK_BYTES = 4096  # so that a head cannot be much longer than its limit
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 
-class Malformed(Exception):  # noqa: N818 - what is wrong with the peer's bytes
+class Malformed(Exception):  # noqa: N818 - a property of the peer's bytes
     """The bytes are no HTTP/1.1 message."""
 
 

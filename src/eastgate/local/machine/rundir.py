@@ -52,7 +52,7 @@ _OWNER = "mesh.pid"
 _TIMEOUT_SECONDS = 2.0
 
 
-class BadName(LocalMeshError):  # noqa: N818 - what is wrong with their text
+class BadName(LocalMeshError):  # noqa: N818 - a property of the text
     """The name is invalid for a mesh."""
 
 
@@ -64,7 +64,7 @@ class NoMesh(LocalMeshError):  # noqa: N818 - a state of the machine
     """No mesh of this name is running."""
 
 
-class RunDirRefused(LocalMeshError):  # noqa: N818 - says what happened
+class RunDirRefused(LocalMeshError):  # noqa: N818 - the name is an event
     """The folder is not private to this user, or the paths of its sockets would be too long."""
 
 

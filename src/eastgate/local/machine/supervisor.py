@@ -38,7 +38,7 @@ class Restart:
     last_lines: tuple[str, ...]
 
 
-class EnvoyGaveUp(LocalMeshError):  # noqa: N818 - says what happened
+class EnvoyGaveUp(LocalMeshError):  # noqa: N818 - the name is an event
     """An Envoy keeps crashing. `last_lines` is the end of its stderr."""
 
     def __init__(self, node: str, exit_code: int, crashes: int, last_lines: tuple[str, ...]) -> None:

@@ -20,7 +20,7 @@ _MAX_BUFFERED_BYTES = 1024 * 1024
 _LAST_READ_SECONDS = 1.0
 
 
-class HandshakeClosed(ConnectionError):  # noqa: N818 - says what happened
+class HandshakeClosed(ConnectionError):  # noqa: N818 - the name is an event
     """The peer closed before the end of the TLS handshake, without a reason."""
 
 
