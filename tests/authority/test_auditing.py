@@ -165,7 +165,7 @@ def test_a_default_policy_of_linkerd_can_be_audited(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["check", "explain"])
-def test_the_commands_say_it_and_keep_their_status(tmp_path: Path, command: str) -> None:
+def test_the_commands_report_it_and_keep_their_status(tmp_path: Path, command: str) -> None:
     file = tmp_path / "all.yaml"
     file.write_text(PODS + policy(GEP))
     asked = [command, "-f", str(file), "--from", "sa:shop/x", "--to", "pod:shop/cart", "--port", "8080"]

@@ -256,7 +256,7 @@ def test_other_settings_than_the_manifests_were_read_with_are_an_error(
         Authority(read_manifests([shop], reading), deciding)
 
 
-def test_settings_that_differ_in_what_nobody_writes_are_an_error_as_well(shop: Path) -> None:
+def test_settings_that_differ_in_an_unwritten_value_are_an_error_as_well(shop: Path) -> None:
     here = replace(Settings(), local_networks=networks("127.64.0.0/10"))
     with pytest.raises(SettingsError, match="other networks of this machine"):
         Authority(read_manifests([shop]), here)

@@ -63,7 +63,7 @@ def check(*words: str) -> tuple[int, str]:
         ),
     ],
 )
-def test_the_conditions_are_said_and_the_example_is_what_is_answered(manifests: str, words: str, answer: str) -> None:
+def test_the_conditions_are_listed_and_the_example_has_the_answer(manifests: str, words: str, answer: str) -> None:
     asked = ("-f", manifests, *shlex.split(words))
     status, output = check(*asked)
     assert status == 1

@@ -164,7 +164,7 @@ def test_prepared_and_bulk_answers_are_those_of_single_questions(authority: east
     assert [properties_of(answer) for answer in bulk if isinstance(answer, Decision)] == [*single, *single]
 
 
-def test_a_bulk_call_says_in_its_place_what_cannot_be_decided(authority: eastgate.Authority) -> None:
+def test_a_bulk_call_has_an_error_in_the_place_of_an_undecided_answer(authority: eastgate.Authority) -> None:
     first, second, third = authority.decide_all([ALLOWED, Question.of("sa:shop/web", "pod:shop/nobody"), DENIED])
     assert isinstance(first, Decision)
     assert isinstance(second, QuestionError)
@@ -200,7 +200,7 @@ def all_properties(decision: Decision) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("example", KEPT)
-def test_a_pickled_or_copied_decision_says_the_same(example: str) -> None:
+def test_a_pickled_or_copied_decision_has_the_same_properties(example: str) -> None:
     decisions = [result.decision for result in eastgate.test(ROOT / "examples" / example).results]
     checked = [decision for decision in decisions if decision is not None][:: 1 + len(decisions) // 40]
     assert checked

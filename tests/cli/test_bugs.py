@@ -89,7 +89,7 @@ def test_a_bug_is_no_verdict(name: str, error: Exception, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", READING)
-def test_a_bug_in_reading_says_which_object_it_was_about(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_reading_names_the_object(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def add(*_: object) -> NoReturn:
         raise TypeError("unhashable")
 

@@ -73,7 +73,7 @@ def call(cli: Cli, *words: str) -> Result:
     return cli("call", "--name", "calls", *words)
 
 
-def test_an_allowed_call_says_who_decided_and_why(cli: Cli, mesh: Up) -> None:
+def test_an_allowed_call_names_the_rule_and_the_reason(cli: Cli, mesh: Up) -> None:
     done = call(cli, *CART, "/api/1")
     assert done.exit_code == 0
     assert done.stdout.startswith("ALLOW  200  shop/cart:8080  ")
@@ -84,7 +84,7 @@ def test_an_allowed_call_says_who_decided_and_why(cli: Cli, mesh: Up) -> None:
     assert "port 8080 GET /api/1\n" in done.stdout
 
 
-def test_a_denied_call_says_what_would_have_been_allowed(cli: Cli, mesh: Up) -> None:
+def test_a_denied_call_shows_an_allowed_one(cli: Cli, mesh: Up) -> None:
     request = ("--port", "8443", "--method", "DELETE", "--path", "/v1/charges/7")
     done = call(cli, "--from", "sa:shop/cart", "--to", "pod:shop/payments", *request)
     assert done.exit_code == 1
@@ -104,7 +104,7 @@ def test_json_has_both_verdicts_and_the_body(cli: Cli, mesh: Up) -> None:
     assert one["explanation"].startswith("ALLOW")
 
 
-def test_an_identity_that_nobody_trusts_fails_in_the_handshake(cli: Cli, mesh: Up) -> None:
+def test_an_untrusted_identity_fails_in_the_handshake(cli: Cli, mesh: Up) -> None:
     done = call(cli, "--from", "spiffe://evil.example/ns/shop/sa/web", "--to", "pod:shop/web")
     assert done.exit_code == 1
     assert "TLS handshake: its certificate is of a trust domain that the mesh does not trust" in done.stdout
@@ -175,7 +175,7 @@ def test_an_application_that_is_down_behind_a_port_is_no_denial(cli: Cli, mesh: 
     assert denied.stdout.startswith("DENY  ")
 
 
-def test_an_application_that_is_down_is_told_of_once(cli: Cli, mesh: Up) -> None:
+def test_an_application_that_is_down_is_reported_once(cli: Cli, mesh: Up) -> None:
     [one] = json.loads(call(cli, *METRICS, "/metrics", "-o", "json").stdout)["calls"]
     [last] = json.loads(call(cli, *CART, "-o", "json").stdout)["calls"]
     events = []
@@ -189,7 +189,7 @@ def test_an_application_that_is_down_is_told_of_once(cli: Cli, mesh: Up) -> None
     assert why[0]["standing"] == "the manifests still say so"
 
 
-def test_a_silent_call_that_the_proxy_has_not_decided_yet_is_not_told_as_allowed(cli: Cli, mesh: Up) -> None:
+def test_a_silent_call_without_a_verdict_is_not_reported_as_allowed(cli: Cli, mesh: Up) -> None:
     """Without TLS and without a byte, the proxy waits: the caller may still begin a handshake."""
     done = call(cli, "--from", "anonymous", "--to", "pod:shop/cart", "--port", "8080", "--raw", "--timeout", "1")
     assert done.exit_code == 2
@@ -206,7 +206,9 @@ def test_a_silent_call_that_the_proxy_has_not_decided_yet_is_not_told_as_allowed
         ((*CART, "--source-ip", "10.1.2.3"), "EG0105", "use an address in 127.0.0.0/8"),
     ],
 )
-def test_a_call_that_cannot_be_made_says_why(cli: Cli, mesh: Up, words: tuple[str, ...], code: str, help_: str) -> None:
+def test_a_call_that_cannot_be_made_has_a_reason(
+    cli: Cli, mesh: Up, words: tuple[str, ...], code: str, help_: str
+) -> None:
     done = call(cli, *words)
     assert done.exit_code == 2
     assert f"error[{code}]" in done.stderr

@@ -32,7 +32,7 @@ def test_what_is_converted_can_be_read_again(cli: Cli) -> None:
     assert spec["rules"] == [{"authorizationSource": {"serviceAccounts": ["shop/cart"]}}]
 
 
-def test_a_loss_is_told_with_its_place(cli: Cli, tmp_path: Path) -> None:
+def test_a_loss_is_reported_with_its_place(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(DENY)
     result = cli("convert", "--to", "xauthorizationpolicy", "-f", "p.yaml")
     assert result.exit_code == 1
@@ -78,7 +78,7 @@ def test_what_cannot_be_read_is_not_converted(cli: Cli) -> None:
     assert result.stdout == ""
 
 
-def test_a_policy_that_has_no_way_is_told(cli: Cli) -> None:
+def test_a_policy_without_a_conversion_is_reported(cli: Cli) -> None:
     result = cli("convert", "--to", "accesspolicy-v1alpha1", "-f", "-", stdin=ALLOW)
     assert result.exit_code == 1
     assert "warning[EG7001]" in result.stderr

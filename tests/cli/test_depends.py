@@ -118,7 +118,7 @@ def test_all_requests_count_that_a_question_may_mean(
     ],
 )
 @pytest.mark.parametrize("command", ["check", "explain"])
-def test_an_allowed_request_to_a_port_that_is_no_http_is_told(
+def test_an_allowed_request_to_a_port_that_is_no_http_has_a_note(
     cli: Cli, folder: Path, ports: str, is_hidden: bool, command: str
 ) -> None:
     asked = "--from sa:shop/cart --to service:shop/web --port 80 --method POST --path /charge"
@@ -145,7 +145,7 @@ def test_explain_shows_the_rule_that_lacks_only_a_method_with_one_caret(cli: Cli
     assert output.count(" ^") == 1
 
 
-def test_a_rule_that_denies_what_is_no_http_is_said_to_do_that(cli: Cli, folder: Path) -> None:
+def test_a_rule_that_denies_other_bytes_than_http_is_described_so(cli: Cli, folder: Path) -> None:
     admin = """---
 apiVersion: security.istio.io/v1
 kind: AuthorizationPolicy
@@ -185,7 +185,7 @@ spec: {jwtRules: [{issuer: "https://issuer.example", jwksUri: "https://issuer.ex
         (TOKENS + CLAIMS, "--no-token", "DENY", 1),
     ],
 )
-def test_a_token_that_a_question_says_nothing_of_may_be_invalid(
+def test_a_token_that_a_question_leaves_out_may_be_invalid(
     cli: Cli, folder: Path, policies: str, words: str, answer: str, status: int
 ) -> None:
     manifests = write(folder, policies)
@@ -221,7 +221,7 @@ INVALID = "and with an invalid token"
         ("DENY", GROUP, "", f"allowed for HTTP with claim group=admin; denied otherwise {INVALID}"),
     ],
 )
-def test_a_rule_about_tokens_is_told_as_it_is_and_not_the_other_way_round(
+def test_a_rule_about_tokens_is_described_as_it_is_and_not_the_other_way_round(
     cli: Cli, folder: Path, action: str, rule: str, words: str, answer: str
 ) -> None:
     manifests = write(folder, TOKENS + RULE.replace("ACTION", action).replace("RULE", rule))
@@ -262,7 +262,7 @@ def test_conditions_have_no_negation_of_a_negation_and_examples_are_plain(
     assert output.splitlines()[1] == f"  allowed, for example, with {example}"
 
 
-def test_a_provider_that_the_mesh_does_not_have_is_told_in_one_sentence(cli: Cli, folder: Path) -> None:
+def test_a_provider_that_the_mesh_does_not_have_is_one_sentence(cli: Cli, folder: Path) -> None:
     policy = RULE.replace("ACTION", "CUSTOM, provider: {name: oidc}").replace("RULE", "{}")
     _, output = ask(cli, write(folder, policy), "--from sa:shop/x --to service:shop/web --port 80 --method GET")
     assert output.startswith("DENY  AuthorizationPolicy/shop/web (the mesh has no valid provider oidc) denies it"), (

@@ -91,7 +91,7 @@ def test_names_namespaces_and_labels_choose(cli: Cli, shop: str) -> None:
     assert cli("get", "policy/no-sandbox", "-f", shop).exit_code == 0
 
 
-def test_what_is_not_there_is_said_on_standard_error(cli: Cli, shop: str) -> None:
+def test_a_missing_object_is_reported_on_standard_error(cli: Cli, shop: str) -> None:
     nothing = cli("get", "gateways", "-f", shop)
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert "no gateways found" in nothing.stderr
@@ -127,7 +127,7 @@ NOW = datetime(2025, 1, 1, tzinfo=UTC)
         ("2026-01-01T00:00:00Z", "<unknown>"),
     ],
 )
-def test_ages_are_told_as_kubectl_tells_them(created: str, age: str) -> None:
+def test_ages_have_the_form_of_kubectl(created: str, age: str) -> None:
     text = f'{{apiVersion: v1, kind: Service, metadata: {{name: s, creationTimestamp: "{created}"}}}}'
     (document,) = read_text("s.yaml", text, positioned=dialects.reads).documents
     assert age_of(document, NOW) == age

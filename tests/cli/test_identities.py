@@ -82,7 +82,7 @@ def test_an_issuer_speaks_for_the_trust_domain(tmp_path: Path) -> None:
         (["--token-issuer", "https://i.example", "--token-keys", "list.json"], "JSON Web Key Set"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_starts(tmp_path: Path, options: list[str], message: str) -> None:
+def test_invalid_options_are_reported_before_anything_starts(tmp_path: Path, options: list[str], message: str) -> None:
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: []}\n")
     there = [str(tmp_path / one) if one.endswith("list.json") else one for one in options]

@@ -214,7 +214,7 @@ def test_what_another_environment_of_the_same_cluster_has_is_not_missing(cli: Cl
 
 
 @pytest.mark.real  # builds are processes
-def test_template_text_is_told_once_and_is_no_environment(cli: Cli) -> None:
+def test_template_text_is_reported_once_and_is_no_environment(cli: Cli) -> None:
     _copied("templates")
     done = cli("lint", "m")
     assert done.exit_code == 3

@@ -33,7 +33,7 @@ def _is_open(cli: Cli, port: int) -> bool:
     return cli("call", "--name", "open", *words).exit_code == 0
 
 
-def test_the_ports_of_a_workload_are_told_apart(cli: Cli, mesh: Up) -> None:
+def test_the_ports_of_a_workload_are_separate(cli: Cli, mesh: Up) -> None:
     path = mesh.manifests / "servers.yaml"
     opened, closed = {"before": "allow-list", "now": "open"}, {"before": "open", "now": "allow-list"}
     path.write_text(_server(9090))

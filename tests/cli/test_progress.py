@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_nobody_sees_a_bar_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_has_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with progress("reading") as show:
         assert show is None

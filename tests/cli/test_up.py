@@ -78,7 +78,7 @@ def ask(mesh: Up, what: str) -> Event:
 # While it runs
 
 
-def test_it_says_who_is_there(mesh: Up) -> None:
+def test_it_lists_its_workloads(mesh: Up) -> None:
     started = json.loads(mesh.lines[0])
     assert started["event"] == "started"
     cart = next(one for one in started["workloads"] if one["workload"] == "shop/cart")
@@ -296,7 +296,7 @@ def test_a_command_can_stop_it(tmp_path: Path) -> None:
         assert running.process.returncode == 0
 
 
-def test_it_stops_when_nobody_reads_it_any_more(tmp_path: Path, cli: Cli) -> None:
+def test_it_stops_when_its_reader_has_gone(tmp_path: Path, cli: Cli) -> None:
     with runtime_folder():
         command = [*EASTGATE, "up", "-f", str(SHOP), "--name", "pipe"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

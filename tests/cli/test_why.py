@@ -133,7 +133,7 @@ def test_json_has_the_line_and_what_holds_today(cli: Cli, manifests: Path) -> No
         (ALLOWED_L7, "paths: [/v1/charges]", "paths: [/v1/charge]", "it was allowed, and is denied", 1),
     ],
 )  # fmt: skip
-def test_what_changed_since_is_said(
+def test_a_change_since_the_line_is_reported(
     cli: Cli, manifests: Path, written: str, old: str, new: str, expected: str, status: int
 ) -> None:
     policies = manifests / "policies.yaml"
@@ -163,7 +163,7 @@ def test_a_line_of_something_else_is_an_error(cli: Cli, manifests: Path, written
     assert help_ in done.stderr
 
 
-def test_what_the_log_does_not_tell_is_unknown(cli: Cli, tmp_path: Path) -> None:
+def test_an_attribute_that_is_not_in_the_log_is_unknown(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "world.yaml").write_text(_BY_HEADER)
     verdict = "200:AuthorizationPolicy.policy.linkerd.io/shop/beta#0"
     written = json.loads(ALLOWED_L7) | {"workload/application": None, "workload/inbound": verdict}
@@ -244,7 +244,7 @@ _INSIDE = "200:Server.policy.linkerd.io/shop/http#0"
         ("cluster-unauthenticated", "127.0.0.1", "403:none-of-1"),
     ],
 )
-def test_in_the_log_of_a_mesh_localhost_is_nobody_in_particular(
+def test_in_the_log_of_a_mesh_localhost_is_no_particular_caller(
     cli: Cli, tmp_path: Path, access: str, source: str, decision: str
 ) -> None:
     (tmp_path / "m.yaml").write_text(_SERVER.replace("ACCESS", access))

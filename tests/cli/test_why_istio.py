@@ -72,7 +72,7 @@ def test_a_line_becomes_its_question(cli: Cli, line: str, question: str) -> None
     assert question in done.stdout, done.stdout + done.stderr
 
 
-def test_addresses_of_pods_tell_who_called_what(cli: Cli, tmp_path: Path) -> None:
+def test_addresses_of_pods_identify_both_ends(cli: Cli, tmp_path: Path) -> None:
     pods = [
         {
             "apiVersion": "v1",
@@ -158,7 +158,7 @@ def test_ztunnel_decides_by_connections(cli: Cli) -> None:
     assert "  today: the manifests still say so" in done.stdout
 
 
-def test_a_workload_without_that_proxy_is_said(cli: Cli) -> None:
+def test_a_workload_without_that_proxy_is_reported(cli: Cli) -> None:
     line = ztunnel(f"{_REJECTED}: allow policies exist, but none allowed")
     done = cli("why", line, *HTTP)
     assert done.exit_code == 0
@@ -255,7 +255,7 @@ def test_a_gateway_is_found_by_the_host_that_it_takes(cli: Cli, to: tuple[str, .
         ),
     ],
 )
-def test_a_difference_is_told(cli: Cli, line: str, files: tuple[str, ...], words: str, status: int) -> None:
+def test_a_difference_is_reported(cli: Cli, line: str, files: tuple[str, ...], words: str, status: int) -> None:
     done = cli("why", line, *files)
     assert (done.exit_code, words in done.stdout) == (status, True), done.stdout
 

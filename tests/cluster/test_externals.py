@@ -76,7 +76,7 @@ def test_the_first_version_has_a_spelling_of_its_own() -> None:
     assert (wrong.message, wrong.help) == ("`spec.meshTls` is missing", "write `meshTls: ..` here")
 
 
-def test_what_is_wrong_with_its_name_is_said() -> None:
+def test_errors_in_its_name_are_reported() -> None:
     (wrong,) = errors(VERSION, "ExternalWorkload", "vm", "a", spec={"meshTLS": {"identity": "VM"}})
     assert wrong.message == (
         "`VM` is not the name of a workload in the mesh: it may hold only lower-case letters, digits, '-' and '.', "

@@ -68,7 +68,7 @@ def test_full_spiffe_ids_are_accepted(text: str) -> None:
         ("spiffe://td/\ud800", "may hold only"),
     ],
 )
-def test_anything_else_is_told_what_is_wrong(text: str, message: str) -> None:
+def test_any_other_text_has_a_problem(text: str, message: str) -> None:
     assert message in (spiffe_problem(text) or "")
 
 

@@ -56,5 +56,5 @@ def test_right_names_have_no_problem(problem: Callable[[str], str | None], text:
 
 
 @pytest.mark.parametrize(("problem", "text", "message"), BAD)
-def test_wrong_names_are_told_what_is_wrong(problem: Callable[[str], str | None], text: str, message: str) -> None:
+def test_wrong_names_have_a_problem(problem: Callable[[str], str | None], text: str, message: str) -> None:
     assert message in (problem(text) or "")

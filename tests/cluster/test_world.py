@@ -115,7 +115,7 @@ MADE: list[WorldObject] = [
     ],
     ids=lambda value: "" if isinstance(value, set) else str(value),
 )
-def test_a_target_means_pods_by_what_made_them_by_whom_they_run_as_or_by_name(target: Target, keys: set[str]) -> None:
+def test_a_target_means_pods_by_their_controller_their_account_or_their_name(target: Target, keys: set[str]) -> None:
     world = LiveWorld.of(MADE)
     assert world.select(target) == keys
     assert {key for key, workload in world.workloads.items() if world.target_matches(target, workload)} == keys
@@ -167,7 +167,7 @@ def test_a_pod_that_only_moved_in_its_file_has_not_changed_but_is_found_where_it
     assert world.workloads["a/one"].span is span
 
 
-def test_several_changes_at_once_are_told_as_one() -> None:
+def test_several_changes_at_once_are_reported_as_one() -> None:
     world = LiveWorld.of(PEOPLE)
     other = Pod("a", "three", {"app": "x"})
     service = Service("a", "s", {"app": "x"})
@@ -262,7 +262,7 @@ def test_a_pod_is_found_by_its_address_in_any_spelling() -> None:
     }
 
 
-def test_an_address_that_two_pods_claim_is_nobodys() -> None:
+def test_an_address_that_two_pods_claim_belongs_to_neither() -> None:
     one, two = replace(A1, ips=("10.0.0.1",)), replace(A2, ips=("10.0.0.1",))
     world = LiveWorld.of([one, two])
     assert world.by_ip("10.0.0.1") is None

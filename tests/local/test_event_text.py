@@ -84,7 +84,7 @@ def test_handshakes_in_words(reason: str | None, words: str) -> None:
     assert words in describe_handshake(reason)
 
 
-def test_each_call_is_told_once() -> None:
+def test_each_call_is_reported_once() -> None:
     repeats = Repeats()
     unrepeated = [one for one in seen_in_log() if not repeats.is_repeat(one)]
     assert len(unrepeated) == 9
@@ -118,7 +118,7 @@ def test_times_and_numbers(teller: EventText) -> None:
     assert teller.line(Noted("hello")) == "hello"
 
 
-def test_what_was_added_changed_and_removed_is_told_apart(teller: EventText) -> None:
+def test_added_changed_and_removed_policies_are_listed_separately(teller: EventText) -> None:
     many = tuple(f"AuthorizationPolicy/default/p{number}" for number in range(7))
     both: dict[str, tuple[PortMode | None, PortMode]] = {
         "default/ratings": (PortMode.ALLOW_LIST, PortMode.OPEN),

@@ -236,7 +236,7 @@ def test_what_is_closed_of_backends_and_routes_is_named(tmp_path: Path) -> None:
     asyncio.run(do())
 
 
-def test_what_is_not_read_at_gateways_is_told(tmp_path: Path) -> None:
+def test_unread_objects_at_gateways_are_reported(tmp_path: Path) -> None:
     async def do() -> None:
         async with agents(tmp_path, NOT_READ) as (_, events):
             notes = [event.message for event in events if isinstance(event, Noted)]

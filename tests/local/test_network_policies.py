@@ -204,7 +204,7 @@ def test_a_call_tells_where_check_has_no_answer_or_another_one_and_names_no_caus
     asyncio.run(run())
 
 
-def test_a_caller_without_an_identity_is_told_of_its_address_and_not_of_what_it_does_not_prove() -> None:
+def test_a_caller_without_an_identity_is_reported_by_its_address_and_not_by_an_unproven_name() -> None:
     blocks = network_policy(f"{{{DB}, ingress: [{{from: [{{ipBlock: {{cidr: 127.0.0.0/8}}}}]}}]}}")
 
     async def run() -> None:

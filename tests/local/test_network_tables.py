@@ -70,7 +70,7 @@ def address_of(decisions: NetworkDecisions, name: str) -> str:
 
 @pytest.mark.parametrize("prove", [False, True])
 @pytest.mark.parametrize("title", WORLDS)
-def test_proxies_are_told_what_the_engine_decides(title: str, prove: bool) -> None:
+def test_proxies_get_the_decisions_of_the_engine(title: str, prove: bool) -> None:
     decisions = place(WORLDS[title], prove=prove)
     connect = plan_of(decisions).connect
     for source, address in itertools.product((*ACCOUNTS, *STRANGERS), (*ADDRESSES, *sorted(decisions.addresses))):

@@ -102,7 +102,7 @@ def test_requests_that_end_together_are_ended_once() -> None:
     assert len(mesh.events) == 1
 
 
-def test_a_proxy_that_does_not_close_them_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_does_not_close_them_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     mesh = _Mesh()
     mesh.revoke()
     mesh.log()
@@ -148,7 +148,7 @@ def test_what_was_refused_and_lines_about_other_things_end_nothing() -> None:
     assert not mesh.events
 
 
-def test_the_callers_chain_gets_another_name_and_nobody_elses() -> None:
+def test_only_the_callers_own_chain_gets_another_name() -> None:
     mesh = _Mesh()
     mesh.revoke()
     before = mesh.chains()

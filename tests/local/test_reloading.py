@@ -135,7 +135,7 @@ def test_check_is_about_the_files_as_they_are_now_with_the_settings_that_it_is_a
         files.checked(settings).decide(question)
 
 
-def test_a_policy_beside_a_secret_on_one_line_is_told_apart(tmp_path: Path) -> None:
+def test_a_policy_beside_a_secret_on_one_line_is_distinguished(tmp_path: Path) -> None:
     """Lines with secrets are shown with stars."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"key": "c2VjcmV0"}}
     before, changed = (

@@ -54,7 +54,7 @@ def test_a_port_that_is_taken_is_refused() -> None:
     asyncio.run(run())
 
 
-def test_the_end_waits_for_nobody() -> None:
+def test_the_end_waits_for_no_client() -> None:
     async def run() -> None:
         async with serve_metrics(HOST, 0, bytes) as port:
             reader, writer = await asyncio.open_connection(HOST, port)

@@ -93,7 +93,7 @@ def test_denials_as_a_scheme_wants_them(tmp_path: Path) -> None:
     in_store(tmp_path, None, do)
 
 
-def test_what_no_rule_selects_is_untouched_and_asks_nobody(tmp_path: Path, checks: list[str | None]) -> None:
+def test_an_unselected_request_is_untouched_and_asks_no_authorizer(tmp_path: Path, checks: list[str | None]) -> None:
     async def do(store: ToyStore) -> None:
         seen = await store.send("/toys", "Bearer nonsense", host="www", headers={"x-partner": "mine"})
         assert received(seen)["headers"] == {

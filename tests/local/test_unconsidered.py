@@ -102,7 +102,7 @@ def started(folder: Path, more: str, *options: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_nothing_starts_with_errors_if_that_is_wanted_or_with_what_nobody_can_locate(tmp_path: Path) -> None:
+def test_nothing_starts_with_errors_under_strict_or_with_unlocated_objects(tmp_path: Path) -> None:
     status, output = started(tmp_path, BAD, "--strict")
     assert (status, "EG2013" in output) == (2, True)
     status, output = started(tmp_path, KYVERNO)

@@ -172,7 +172,7 @@ def test_policies_decide_as_they_change(api_server: ApiServer) -> None:
     asyncio.run(run())
 
 
-def test_what_may_not_be_listed_is_said(api_server: ApiServer) -> None:
+def test_a_kind_that_may_not_be_listed_is_reported(api_server: ApiServer) -> None:
     server = api_server
     namespace = server.namespace("blind")
     kubeconfig = server.kubeconfig_for(f"{namespace}/nobody")

@@ -70,7 +70,7 @@ def check(server: ApiServer, shop: str, source: str, to: str, *more: str) -> Res
     return eastgate(server, "check", "--from", source, "--to", f"{kind}:{shop}/{name}", "--port", port, *more)
 
 
-def test_a_call_to_a_pod_without_a_proxy_is_not_said_to_be_refused(server: ApiServer, shop: str) -> None:
+def test_a_call_to_a_pod_without_a_proxy_is_not_reported_as_denied(server: ApiServer, shop: str) -> None:
     done = check(server, shop, f"sa:{shop}/stranger", "pod:bare")
     assert done.exit_code == 0, done.output
     first = done.output.splitlines()[0]
@@ -91,7 +91,7 @@ def test_a_call_to_a_pod_without_a_proxy_is_not_said_to_be_refused(server: ApiSe
     ]
 
 
-def test_a_proxy_enforces_and_the_answer_says_so(server: ApiServer, shop: str) -> None:
+def test_the_answer_names_the_enforcing_proxy(server: ApiServer, shop: str) -> None:
     done = check(server, shop, f"sa:{shop}/stranger", "pod:guarded")
     assert done.exit_code == 1
     assert done.output.splitlines() == [

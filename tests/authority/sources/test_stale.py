@@ -111,7 +111,7 @@ def test_a_definition_without_a_served_version_is_not_empty(own_api_server: ApiS
     assert check(own_api_server, shop, "batch").exit_code == 3
 
 
-def test_a_kind_that_nobody_knows_and_that_decides_by_its_name_is_counted(own_api_server: ApiServer, shop: str) -> None:
+def test_an_unknown_kind_with_the_name_of_a_policy_is_counted(own_api_server: ApiServer, shop: str) -> None:
     server, group = own_api_server, "acme.example"
     server.create(DEFINITIONS, definition(group, "NetworkPolicy", "networkpolicies"))
     path = f"/apis/{group}/v1/namespaces/{shop}/networkpolicies"

@@ -136,7 +136,7 @@ def test_over_tls_the_sni_and_the_host_must_choose_the_same_listener(
     assert route_names(routes, request("GET /", host, 443, sni), SECURE) == [reached]
 
 
-def test_without_tls_nobody_looks_at_the_sni() -> None:
+def test_without_tls_the_sni_does_not_matter() -> None:
     assert route_names([route("r")], request("GET /", "a.com", sni="b.com")) == ["r"]
 
 

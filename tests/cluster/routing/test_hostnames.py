@@ -105,7 +105,7 @@ def test_the_longer_wildcard_goes_first_also_where_the_listener_makes_both_alike
     assert route_names(routes, request("GET /", "a.b.com"), only) == ["b-long"]
 
 
-def test_listeners_that_nothing_tells_apart_serve_nothing() -> None:
+def test_indistinguishable_listeners_serve_nothing() -> None:
     twins = gateway(Listener("a", 80, "HTTP", "a.com"), Listener("b", 80, "http", "A.com"), Listener("c", 80, "HTTP"))
     assert route_names([route("r")], request("GET /", "b.com"), twins) == ["r"]
     assert route_names([route("r")], request("GET /", "a.com"), gateway(*twins.listeners[:2])) == ["404"]

@@ -141,5 +141,5 @@ MATCHING = route(
         ({"version": None, "color": "purple"}, "404"),
     ],
 )
-def test_headers_are_told_apart(headers: dict[str, str | None], taken: str) -> None:
+def test_headers_are_distinguished(headers: dict[str, str | None], taken: str) -> None:
     assert route_names([MATCHING], request("GET /", "a", headers=headers)) == [taken]

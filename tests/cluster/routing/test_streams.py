@@ -101,7 +101,7 @@ def test_a_question_about_whichever_hosts_there_are_is_about_those_whose_http_is
     assert [way.hides_http for way in through_gateway(only, request("POST /"), world, is_message=True)] == [True]
 
 
-def test_routes_of_one_name_are_told_apart() -> None:
+def test_routes_of_one_name_are_distinguished() -> None:
     of = gateway(passthrough("p"), Listener("h", 80, "HTTP"))
     calls = Route("GRPCRoute", "edge", "t", ("a.x",), (ParentRef("edge", "gw"),), grpc_rules=(GrpcRule(),))
     taken = possible_routes(World.of([tls("t", "a.x"), calls]), of, request("POST /", "a.x"))

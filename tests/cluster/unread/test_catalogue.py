@@ -78,7 +78,7 @@ def test_it_is_no_error_of_the_folder(kind: UnreadKind, run: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.effect is UnreadEffect.NONE], ids=named)
-def test_what_does_nothing_is_not_told_of(kind: UnreadKind, run: Run) -> None:
+def test_a_kind_without_effect_is_not_reported(kind: UnreadKind, run: Run) -> None:
     result = run(written(kind), "check", *WEB_TO_CART)
     assert (result.exit_code, "not considered" in result.output) == (0, False)
 
@@ -99,7 +99,7 @@ def test_every_kind_is_listed_once_and_written_as_definitions_write_it() -> None
         ("cilium.io/v2", "CiliumNetworkPolicies"),
     ],
 )
-def test_a_kind_that_nobody_knows_and_that_sounds_so_gives_no_answer(api_version: str, kind: str, run: Run) -> None:
+def test_an_unknown_kind_with_the_name_of_a_policy_gives_no_answer(api_version: str, kind: str, run: Run) -> None:
     result = run(
         f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: one, namespace: shop}}\n", "check", *WEB_TO_CART
     )

@@ -97,7 +97,7 @@ def test_a_deny_that_may_become_an_allow_is_qualified(run: Run) -> None:
         (None, KYVERNO + CLOSED, 1),
     ],
 )
-def test_unread_says_what_becomes_of_the_answer(unread: str | None, manifest: str, status: int, run: Run) -> None:
+def test_unread_sets_the_treatment_of_the_answer(unread: str | None, manifest: str, status: int, run: Run) -> None:
     words = ("--unread", unread) if unread else ()
     result = run(manifest, "check", *WEB_TO_CART, *words)
     assert result.exit_code == status

@@ -170,7 +170,7 @@ def _bad_pods(labels: Iterable[str]) -> str:
     )
 
 
-def test_what_is_left_out_for_eight_reasons_is_told_in_five_lines(run: Run) -> None:
+def test_parts_with_eight_reasons_take_five_lines(run: Run) -> None:
     pods = _bad_pods(f"{letter}: 1" for letter in "abcdefgh")
     result = run(pods, "check", *WEB_TO_CART)
     assert result.stdout.count("left out: Pod shop/x") == 5
@@ -195,7 +195,7 @@ def test_what_is_left_out_for_one_reason_is_one_line(run: Run) -> None:
         (("get", "pods"), "NAMESPACE"),
     ],
 )
-def test_commands_that_show_what_there_is_say_so(words: tuple[str, ...], first: str, run: Run) -> None:
+def test_commands_that_list_objects_report_it(words: tuple[str, ...], first: str, run: Run) -> None:
     result = run(ANYTHING, *words)
     assert result.exit_code == 3
     assert result.stdout.startswith(first)

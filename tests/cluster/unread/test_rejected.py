@@ -206,7 +206,7 @@ def test_get_policies_lists_it_and_ends_with_2(run: Run) -> None:
     assert "UNREADABLE" in result.stdout
 
 
-def test_the_python_api_is_strict_unless_told_otherwise(tmp_path: Path) -> None:
+def test_the_python_api_is_strict_by_default(tmp_path: Path) -> None:
     (tmp_path / "all.yaml").write_text(WORLD + policy(CART))
     with pytest.raises(eastgate.ManifestError):
         eastgate.load(tmp_path)

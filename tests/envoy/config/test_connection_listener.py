@@ -101,7 +101,7 @@ def test_bytes_are_looked_at_where_http_is_read(reads_http: bool) -> None:
     assert listener.name == "connections/80"
 
 
-def test_a_closed_port_refuses_everybody() -> None:
+def test_a_closed_port_refuses_all_callers() -> None:
     listener = closing_connection_listener(INBOUND)
     [chain] = listener.filter_chains
     assert (listener.name, chain.name) == ("connections/80", "closed:0:cannot-be-enforced")

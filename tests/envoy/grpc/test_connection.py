@@ -220,7 +220,7 @@ async def test_a_smaller_window_may_leave_less_than_nothing() -> None:
 
 
 @on_loop
-async def test_a_peer_may_send_as_much_as_it_was_told_and_no_more() -> None:
+async def test_a_peer_may_send_as_much_as_its_window_and_no_more() -> None:
     peer = Peer(message=1 << 20, idle_frames=10_000).send(OPENING)
     for stream in range(1, 41, 2):  # more than one window of the connection, in all
         peer.send(frame(HEADERS, END_HEADERS, stream, block()))
@@ -511,7 +511,7 @@ async def test_a_stream_window_of_nothing_more_resets_the_stream_alone() -> None
 
 
 @on_loop
-async def test_a_peer_without_a_table_is_told_that_none_is_used() -> None:
+async def test_a_peer_learns_that_no_table_is_used() -> None:
     peer = Peer().send(opening(setting(1, 0)) + call())
     assert next(each for each in peer.frames if each.kind == HEADERS).payload[0] == 0x20
     assert peer.status() == 0

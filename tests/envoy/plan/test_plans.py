@@ -202,7 +202,7 @@ def _chains(policies: list[Manifest]) -> dict[str, bytes]:
     return {chain.name: chain.SerializeToString(deterministic=True) for chain in chains}
 
 
-def test_whoever_is_still_let_in_keeps_the_very_same_filter_chain() -> None:
+def test_callers_that_stay_allowed_keep_the_same_filter_chain() -> None:
     before = _chains([_policy("one", [_from("x"), _from("y")])])
     after = _chains([_policy("another", [_from("b/x")]), _policy("one", [_from("b/*"), _from("x")])])
     stays, goes = "app:spiffe://td/ns/a/sa/x", "app:spiffe://td/ns/a/sa/y"

@@ -206,7 +206,7 @@ def test_a_refusal_counts_the_policies_that_decide() -> None:
 # Fields and bounds
 
 
-def test_fields_are_what_atoms_look_at_and_those_that_can_decide_are_told_apart() -> None:
+def test_fields_are_those_of_atoms_and_deciding_ones_are_marked() -> None:
     atoms: list[Is | Computed] = [
         Is(PATH, Present()),
         Computed("a pattern", frozenset({TEAM, PATH}), lambda _: True),

@@ -58,7 +58,7 @@ def test_who_names_no_routes_gets_none_and_a_star_gets_all() -> None:
     assert exchange(opened(holding(*routes(a="1"))), request(ROUTE, "*")) == [(ROUTE, {"a": b"1"}, [])]
 
 
-def test_who_asks_for_everything_of_nothing_is_told_so_once() -> None:
+def test_an_empty_wildcard_subscription_is_answered_once() -> None:
     stream = opened(holding())
     assert exchange(stream, request(CLUSTER)) == [(CLUSTER, {}, [])]
     assert exchange(stream) == []
@@ -78,7 +78,7 @@ def test_one_change_is_one_resource_in_one_response() -> None:
     assert exchange(stream) == [(ROUTE, {"b": b"2"}, [])]
 
 
-def test_an_unknown_node_is_told_nothing_and_is_not_settled() -> None:
+def test_an_unknown_node_gets_nothing_and_is_not_settled() -> None:
     store = Store()
     stream = opened(store)
     held = request(LISTENER, initial_resource_versions={"a": "1"})
@@ -431,7 +431,7 @@ def test_types_that_are_not_served_are_ignored() -> None:
     assert exchange(opened(holding()), request("type.googleapis.com/envoy.service.runtime.v3.Runtime", "a")) == []
 
 
-def test_a_closed_stream_says_nothing_and_hears_nothing() -> None:
+def test_a_closed_stream_sends_nothing_and_receives_nothing() -> None:
     ledger = Ledger(NODE)
     stream = opened(holding(*routes(a="1")), ledger)
     stream.receive(request(ROUTE, "a"))

@@ -58,7 +58,7 @@ def test_two_meshes_have_different_networks() -> None:
             pass
 
 
-def test_a_network_in_which_somebody_listens_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_with_a_listening_socket_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     taken, free = IPv4Network(network(4)), IPv4Network(network(5))
     monkeypatch.setattr(module, "_USUAL_NETWORKS", (taken, free))
     with socket.socket() as somebody:
@@ -88,7 +88,7 @@ def test_a_port_that_can_be_opened_stays() -> None:
             assert addresses.bind_ports([port])[port].port == port  # unchanged: the mesh uses it now
 
 
-def test_a_port_that_is_not_permitted_is_moved_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_that_is_not_permitted_is_moved_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with Addresses() as addresses:
         _refuse_below(1024, monkeypatch)
         bound = addresses.bind_ports([80, 10080, 443])
@@ -99,7 +99,7 @@ def test_a_port_that_is_not_permitted_is_moved_and_told(monkeypatch: pytest.Monk
         assert addresses.bind_ports([10443])[10443].port == 20443
 
 
-def test_a_port_that_somebody_has_on_all_addresses_is_moved() -> None:
+def test_a_port_that_is_in_use_on_all_addresses_is_moved() -> None:
     with Addresses() as addresses, socket.socket() as somebody:
         somebody.bind(("0.0.0.0", 0))  # noqa: S104 - this is the case to test
         somebody.listen()

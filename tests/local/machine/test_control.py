@@ -97,7 +97,7 @@ def test_questions_are_answered(runtime: Path) -> None:
         ("broken", "the mesh gives many answers"),
     ],
 )
-def test_what_goes_wrong_is_told_and_the_server_goes_on(name: str, message: str, runtime: Path) -> None:
+def test_an_error_is_reported_and_the_server_continues(name: str, message: str, runtime: Path) -> None:
     async def scene() -> None:
         async with controlled(runtime) as (client, _):
             with pytest.raises(ControlFailed, match=message):

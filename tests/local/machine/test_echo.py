@@ -47,7 +47,7 @@ def _statuses(answer: bytes) -> list[int]:
     return [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]]
 
 
-def test_a_request_is_told_back(runtime: Path) -> None:
+def test_a_request_is_returned_to_its_caller(runtime: Path) -> None:
     async def scene() -> None:
         async with echoing(runtime) as (echo, exchange):
             answer = await exchange(b"GET /a/../%2f?q=1 HTTP/1.1\r\nHost: cart\r\nX-A: 1\r\nx-a: 2\r\n\r\n")

@@ -114,7 +114,7 @@ def test_envoys_die_with_the_mesh_even_without_a_reaper(runtime: Path) -> None:
         assert not running.folder.exists()  # the next mesh sweeps
 
 
-def test_a_signal_for_everybody_does_not_stop_the_reaper(runtime: Path) -> None:
+def test_a_signal_to_the_process_group_does_not_stop_the_reaper(runtime: Path) -> None:
     with mesh() as running:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(running.reaper, number)

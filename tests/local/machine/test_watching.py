@@ -186,7 +186,7 @@ def test_a_folder_may_go_and_come_back(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_files_that_are_no_manifests_are_not_told(folder: Path) -> None:
+def test_files_that_are_no_manifests_are_not_reported(folder: Path) -> None:
     def act() -> None:
         for name in (".hidden.yaml", "a.yaml~", ".a.yaml.swp", "#a.yaml#", "4913", "a.yaml.tmp", "README.md", ".git"):
             (folder / name).write_text("x")
@@ -218,7 +218,7 @@ def test_files_are_looked_at_now_and_then_when_the_kernel_refuses(
     assert reasons == ["OS file watch limit reached."]
 
 
-def test_a_burst_of_saves_is_told_in_few_words(folder: Path) -> None:
+def test_a_burst_of_saves_is_few_batches(folder: Path) -> None:
     async def scene() -> int:
         stream = watch_changes([folder])
         waiting = asyncio.ensure_future(anext(stream))
@@ -236,7 +236,7 @@ def test_a_burst_of_saves_is_told_in_few_words(folder: Path) -> None:
     assert asyncio.run(scene()) < 20
 
 
-def test_a_file_that_came_and_went_between_two_looks_is_told(tmp_path: Path) -> None:
+def test_a_file_that_came_and_went_between_two_readings_is_reported(tmp_path: Path) -> None:
     before, after = (_take_snapshot([str(tmp_path)]) for _ in range(2))
     events = {str(tmp_path / name) for name in ("policy.yaml", ".policy.yaml.swp", "notes")} | {"/elsewhere/p.yaml"}
     assert after.changed(before, events) == {str(tmp_path / "policy.yaml")}
