@@ -96,7 +96,7 @@ _listening = record(
         "--tools", metavar="unix:PATH", help="Serve /tools here: it filters tool lists for gateways of this machine."
     ),
     click.option("--tls-certificate", type=_file, help="TLS certificate of the ports, in PEM."),
-    click.option("--tls-key", type=_file, help="Its key, in PEM."),
+    click.option("--tls-key", type=_file, help="Key of the TLS certificate, in PEM."),
     click.option("--tls-client-ca", type=_file, help="CA of the client certificates that proxies need, in PEM."),
 )
 
@@ -228,7 +228,11 @@ _processes = record(
         help="Limit of a decision, in seconds.",
     ),
     click.option(
-        "--drain", type=click.FloatRange(0), default=0.0, show_default=True, help="Seconds between SIGTERM and the end."
+        "--drain",
+        type=click.FloatRange(0),
+        default=0.0,
+        show_default=True,
+        help="Seconds that it keeps answering after SIGTERM.",
     ),
     click.option("--process", type=int, hidden=True),
     click.option("--inherit", multiple=True, hidden=True),

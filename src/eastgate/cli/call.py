@@ -80,7 +80,7 @@ _MAX_RESULT_CHARS = 2000
 UNANSWERED = 4
 _EXIT = (
     "Exits with 0 if the call was allowed and answered, 1 if it was denied, 2 if it could not be made, "
-    "3 if the proxy and `check` disagree (this is a bug), 4 if it was allowed and no answer came."
+    "3 if the proxy and the engine disagree (this is a bug), 4 if it was allowed and no answer came."
 )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from eastgate.controller.options import ControllerOptions, ListeningPorts
     from eastgate.convert.model import Assumption
 
-_EPILOG = "SIGTERM and Ctrl-C end it and exit with 0; 2 if it could not be started."
+_EPILOG = "Exits with 0 after SIGTERM or Ctrl-C; 2 if it could not be started."
 _port = click.IntRange(0, 65535)
 _share = click.FloatRange(0.0, 1.0)
 _port.name, _share.name = "port", "share"  # in the form of the help
@@ -48,7 +48,7 @@ _cluster = record(
         metavar="FILE",
         help="Kubeconfig of the cluster. Default: the account of the pod.",
     ),
-    click.option("--context", metavar="NAME", help="The context of the kubeconfig."),
+    click.option("--context", metavar="NAME", help="Context of the kubeconfig. Default: the current one."),
     click.option(
         "-n", "--namespace", default="eastgate-system", show_default=True, help="Namespace that the controller runs in."
     ),
@@ -97,7 +97,7 @@ class _ControllerPorts:
 _listening = record(
     "listening",
     _ControllerPorts,
-    click.option("--host", default="0.0.0.0", show_default=True, help="The address to listen on."),  # noqa: S104 - a pod
+    click.option("--host", default="0.0.0.0", show_default=True, help="Address to listen on."),  # noqa: S104 - a pod
     click.option(
         "--xds-port", type=_port, default=15010, show_default=True, help="Port for the configuration of proxies."
     ),
@@ -229,7 +229,7 @@ _enforcing = record(
         metavar="NAME",
         help="Fact about the mesh of --native, as in `eastgate convert`.",
     ),
-    click.option("--proxy-image", metavar="IMAGE", help="The image of sidecars and gateways."),
+    click.option("--proxy-image", metavar="IMAGE", help="Image of sidecars and gateways."),
 )
 
 

@@ -124,7 +124,7 @@ def _certificates(_context: click.Context, _option: click.Parameter, value: str 
     return text
 
 
-@click.command(epilog="Exits with 0, or with 2 if there is no such kind.")
+@click.command(epilog="Exits with 0; 2 for an unknown kind.")
 @click.option(
     "--admission",
     type=click.Choice([mode.value for mode in MeshMode]),

@@ -11,7 +11,7 @@ from eastgate.cli.options import exclude_option, follow_option
 from eastgate.cli.output import UNDECIDED, emit, fail, output_option, print_lines
 
 
-@click.command(epilog="Exits with 0, or with 2 if a manifest cannot be read, or a pod cannot have a sidecar.")
+@click.command(epilog="Exits with 0; 2 if a manifest cannot be read, or a pod cannot have a sidecar.")
 @click.option("-f", "--filename", "files", multiple=True, required=True, help="File, folder, or - for standard input.")
 @follow_option
 @exclude_option

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from eastgate.local.session import Session
 
 _EPILOG = (
-    "Ctrl-C stops the mesh and exits with 0; 2 if the mesh could not be started. "
+    "Exits with 0 after Ctrl-C, which stops the mesh; 2 if the mesh could not be started. "
     "`eastgate call` and `eastgate why` use the running mesh."
 )
 _WORKLOAD = regex(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
