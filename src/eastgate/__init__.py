@@ -7,7 +7,7 @@ decision = authority.check("sa:shop/web", "pod:shop/cart", port=8080)
 print(decision.verdict, decision.policy)
 print(authority.explain(decision))
 
-The types of what methods return are in `eastgate.graph`, `eastgate.diff`, `eastgate.lint` and so on.
+The types of return values are in `eastgate.graph`, `eastgate.diff`, `eastgate.lint` and so on.
 """
 
 from importlib import import_module

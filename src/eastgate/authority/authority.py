@@ -67,7 +67,7 @@ class Touched:
     change: Change
 
     def __or__(self, later: Touched) -> Touched:
-        """Return what this update and a later one touched."""
+        """Return the union of this update and a later one."""
         return Touched(self.points | later.points, self.change | later.change)
 
 
@@ -316,7 +316,7 @@ class Authority:
         return Prepared(self._decider, question)
 
     def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
-        """Return what the proxies enforce: they close the targets of a policy with errors.
+        """Return the enforced decision: proxies close the targets of a policy with errors.
 
         `along`: only the ways that pass these points count, if there are any.
         """

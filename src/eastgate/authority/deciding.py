@@ -133,7 +133,7 @@ class Decider:
         return self.judge(question, denied)
 
     def enforced(self, question: Question, along: tuple[Point, ...] | None = None) -> Decision:
-        """Return what the proxies enforce: they close the targets of a policy with errors.
+        """Return the enforced decision: proxies close the targets of a policy with errors.
 
         `along`: only the ways that pass these points count, if there are any. On one machine, the proxies of workloads
         enforce network policies too. Raises QuestionError if labels that decide are unknown.

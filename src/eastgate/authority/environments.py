@@ -44,7 +44,7 @@ _MAX_NAMES = 12
 class Deployment:
     """A set of paths that is read together, with environments in the place of their folders.
 
-    `name` is None if everything is read as the paths tell. `environments` are those found in the folders.
+    `name` is None without environments: the paths are read as they are. `environments` are those found in the folders.
     """
 
     name: str | None

@@ -34,7 +34,7 @@ _INPUT_ERRORS = frozenset({codes.BAD_PATTERN, codes.EMPTY_FOLDER, codes.EMPTY_IN
 
 
 def leave_out(manifests: Manifests) -> None:
-    """Leave out what cannot be read. If nothing else remains, or an option is wrong, the errors stay.
+    """Leave out parts that cannot be read. If nothing else remains, or an option is wrong, the errors stay.
 
     Afterwards `Manifests.strays` has the errors that stop every answer.
     """
@@ -69,7 +69,7 @@ def _has_something(manifests: Manifests) -> bool:
 
 
 def _is_left_out(fault: Fault) -> bool:
-    """Return whether an object with errors is left out. Otherwise it closes its targets, or what it may affect."""
+    """Return whether an object with errors is left out. Otherwise it closes the objects that it may affect."""
     if fault.reason is FaultReason.OBJECT:
         return True
     if not fault.is_unfilled or fault.reason is FaultReason.TWICE:

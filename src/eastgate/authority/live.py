@@ -26,8 +26,8 @@ from eastgate.ir.attributes import IDENTITY, PORT, Attribute
 class LiveQuestion:
     """A question about a waiting request, and further known attributes.
 
-    `values` are more known attributes. Attributes of `unknown` are unknown, whatever the question has. A header that
-    the question does not have is absent if `shown_headers` has its name (None: every name), and otherwise unknown.
+    `values` are more known attributes. Attributes of `unknown` are unknown, even if the question has them. A header
+    that the question does not have is absent if `shown_headers` has its name (None: every name), and otherwise unknown.
     """
 
     question: Question
@@ -85,7 +85,7 @@ class LiveArrivals:
 
     @property
     def looked_at(self) -> frozenset[Attribute]:
-        """Return the attributes that can change what is enforced at the arrivals."""
+        """Return the attributes that can change the enforced decision at the arrivals."""
         return frozenset[Attribute]().union(*(at.looked_at for _, at, _ in self._arrivals))
 
     def decide(self, answers: LiveAnswers, message: Question | None = None) -> Decision:

@@ -189,7 +189,7 @@ class ProgramIndex(dict[EntryPoint, PointPrograms]):
 
 
 def looked_at_by(layers: Iterable[Layer]) -> frozenset[Attribute]:
-    """Return the attributes that can change what layers decide."""
+    """Return the attributes that can change the verdicts of layers."""
     return frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
 
 

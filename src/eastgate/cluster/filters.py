@@ -1,4 +1,4 @@
-"""Filters of Gateway API's routes: what a gateway does with a request or its response, beside forwarding it."""
+"""Filters of Gateway API's routes: changes of a request or its response by a gateway."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ class Ownership:
         return controllers.get(kind) if controllers is not None else None
 
     def _move(self, slot: Slot, before: _Birth | None, after: _Birth | None) -> set[Slot]:
-        """Move a pod from one family to another. A family that empties or fills changes what its owners derive."""
+        """Move a pod from one family to another. An emptied or new family changes the derived workloads."""
         slots: set[Slot] = set()
         if before == after:
             return slots

@@ -206,7 +206,7 @@ class Workload:
         """Return whether it asks Istio for a sidecar: True, False if it refuses one, or None.
 
         Istio's injector reads the label, or else the annotation, as YAML's booleans: any other text refuses. A label
-        with the value `true` alone reaches its webhook.
+        reaches its webhook only with the value `true`.
         """
         label = self.labels.get(_INJECT)
         asked = self.annotations.get(_INJECT) if label is None else label

@@ -26,7 +26,7 @@ _LAST_PORT: Final = 65535
 
 
 class ProxyPresence(enum.Enum):
-    """Whether a proxy of Eastgate stands before a pod, and enforces policies there."""
+    """The presence of Eastgate's proxy before a pod, which enforces policies there."""
 
     PRESENT = enum.auto()
     ABSENT = enum.auto()

@@ -148,8 +148,8 @@ def document_of(obj: dict[str, Any], default_namespace: str = "default", beyond:
 def _cut(obj: Mapping[str, Any], beyond: Diagnostic) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return a policy without its long fields, and the names of the fields of its spec that are left out.
 
-    No reader can take the result for a policy: its name is no field's name, and each omitted text is replaced by an
-    object.
+    No reader can take the result for a policy. No policy has the added field `tooLarge`, and the text in place of an
+    omitted field is invalid there.
     """
     metadata = {key: value for key, value in obj["metadata"].items() if key in _KEPT_METADATA}
     spec, left_out = obj.get("spec"), tuple[str, ...]()

@@ -258,7 +258,7 @@ def _is_built(manifests: Manifests) -> bool:
 
 
 def unread_at_proxies(world: World, unread: UnreadObjects) -> Unconsidered:
-    """Return the unread objects that could change what is enforced at workloads and gateways."""
+    """Return the unread objects that could change the enforced decisions at workloads and gateways."""
     return unread.about((*world.workloads, *points_at_gateways(world)), Callers(anybody=True), world)
 
 

@@ -212,7 +212,7 @@ class ClusterFollower:
     def _stop_replaced(self) -> None:
         """Stop following kinds that are gone, and versions that another version has replaced.
 
-        Forgetting a policy may open what it guards. So a version goes after the next one has been listed. A kind goes
+        Forgetting a policy may open its targets. So a version goes after the next one has been listed. A kind goes
         if neither discovery nor listing finds it: a server that has just started may answer one of them wrongly.
         """
         for stream in [stream for stream in self._streams if stream[1] is None and stream[0] not in self._served]:

@@ -1,7 +1,7 @@
 """Keeps objects in force that vanished from the manifests for a moment: a file may just be being saved.
 
 An editor may empty a file before it writes it, or remove it before it replaces it. A reading at that moment would miss
-its policies, and open what they close. So the content of a file that is being written stays as it was, and a missing
+its policies, and open their targets. So the content of a file that is being written stays as it was, and a missing
 object counts as removed only after a while. A removed policy that can only have allowed requests counts at once.
 """
 
@@ -104,7 +104,7 @@ def file_of(span: Span | None) -> str | None:
 
 
 def find_only_allowing(before: Authority, after: Authority, refs: Iterable[PolicyRef]) -> set[PolicyRef]:
-    """Return the policies removed in `after` whose removal only narrows what is allowed.
+    """Return the policies removed in `after` whose removal can only narrow access.
 
     All rules of such a policy allow, in stages that have allow rules of other policies too.
     """

@@ -180,7 +180,7 @@ class Ledger:
                 believed[key[1]] = UNSURE
         for key in [key for key in self._accepted if key[0] == type_url and key[1] not in claims]:
             del self._accepted[key]
-        if not same_process:  # another version of Envoy may accept what the old one rejected
+        if not same_process:  # another version of Envoy may accept a version that the old one rejected
             for key in [key for key in self.rejections if key[0] == type_url]:
                 self.reconsider(key)
             self._foreign.discard(type_url)

@@ -113,7 +113,7 @@ class CallConnection:
         return self._wire.closed_at
 
     async def peer_closed(self, timeout: float) -> bool:
-        """Wait until the peer closes; return False after a timeout. Read the peer's data meanwhile."""
+        """Wait until the peer closes; return False after a timeout. Another task must read meanwhile."""
         try:
             await asyncio.wait_for(self._wire.closed.wait(), timeout)
         except TimeoutError:
