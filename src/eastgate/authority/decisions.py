@@ -159,12 +159,12 @@ class Decision:
             found.append((now, then, unknown))
         denials = [each for each in found if not each[1].allowed]
         would = (denials or found)[0][1].outcome
-        told = (
+        audits = (
             tuple(audited_by(now.at.layers, now.outcome, then.outcome, unknown))
             for now, then, unknown in denials or found
         )
         changes = self.allowed is not would.allowed
-        return would, next((each for each in told if each and each[0].changes is changes), ())
+        return would, next((each for each in audits if each and each[0].changes is changes), ())
 
     def _logged(self) -> Iterator[Audited]:
         observes = any(chain.has_audit for layer in self.layers for chain in layer.chains)
@@ -222,16 +222,18 @@ class Decision:
         if standing(self.unconsidered, unread, allowed=self.allowed) is Standing.WHOLE:
             return verdict
         decisive = could_change(self.unconsidered, allowed=self.allowed)
-        if all(met.unread.hosts for met in decisive):
+        if all(each.unread.hosts for each in decisive):
             from eastgate.reading.manifests.placeholders import names_of_variables  # most hosts are known
 
-            names = dict.fromkeys(n for met in decisive for host in met.unread.hosts for n in names_of_variables(host))
+            names = dict.fromkeys(
+                n for each in decisive for host in each.unread.hosts for n in names_of_variables(host)
+            )
             return f"{verdict} (depends on {' and '.join(names)})"
-        if any(met.unread.part is not None for met in decisive):
+        if any(each.unread.part is not None for each in decisive):
             return f"{verdict} (from what was read)"
-        if not any(met.unread.kind.is_deployed for met in decisive):
+        if not any(each.unread.kind.is_deployed for each in decisive):
             return f"{verdict} (from what is deployed)"
-        beside = all(met.unread.kind.plane is EnforcementPlane.NETWORK for met in decisive)
+        beside = all(each.unread.kind.plane is EnforcementPlane.NETWORK for each in decisive)
         return f"{verdict} ({'identity policies only' if beside else 'by what was read'})"
 
     @property
@@ -342,7 +344,7 @@ class Decision:
             "at": self.arrival.where,
             "ways": [{"at": where, "verdict": "allow" if allowed else "deny"} for where, allowed in self.ways],
             "complete": self.complete,
-            "unconsidered": [met.to_json() for met in self.unconsidered.matches if met.unread.part is None],
+            "unconsidered": [each.to_json() for each in self.unconsidered.matches if each.unread.part is None],
             "leftOut": [part.to_json() for part in parts_of(self.unconsidered.matches)],
             "rejectedPolicies": self.unconsidered.rejected,
             "enforcement": [each.to_json() for each in self.enforcement],

@@ -68,12 +68,12 @@ def read_installation(root: Data, namespace: str, name: str, span: Span | None) 
     """Return an installation."""
     (group, kind), spec = _type(root), mapping(root, "spec")
     values = _helm_values(root) if (group, kind) in (_FLUX, _ARGO) else mapping(spec, "values")
-    told = values or {}
-    mesh = told.get("meshConfig")
+    configuration = values or {}
+    mesh = configuration.get("meshConfig")
     if kind == "IstioOperator" and spec.get("meshConfig") is not None:
         own = spec["meshConfig"]
         mesh = {**own, **mesh} if isinstance(mesh, dict) and isinstance(own, dict) else own
-    root_namespace = text(mapping(told, "global"), "istioNamespace")
+    root_namespace = text(mapping(configuration, "global"), "istioNamespace")
     if (group, kind) == _SAIL:
         root_namespace = text(spec, "namespace") or root_namespace
     is_operator = (group, kind) == _OPERATOR

@@ -358,7 +358,7 @@ class LiveWorld(World):
         """Make several changes at once, and return their difference. An id in both `remove` and `put` is put."""
         wanted: dict[ObjectId, WorldObject | None] = dict.fromkeys(remove)
         wanted.update((declared.id, declared) for declared in put)
-        return self._tell(self._has.update(wanted))
+        return self._notify_watchers(self._has.update(wanted))
 
     def assign_addresses(self, addresses: Mapping[str, str], *, prove: bool = False) -> Change:
         """Place these workloads at these addresses, and no others; `prove`: the addresses prove callers."""
@@ -366,9 +366,9 @@ class LiveWorld(World):
         if placement is not None and (placement.addresses, placement.prove) == (addresses, prove):
             return Change()
         self._has.placement = AssignedAddresses(dict(addresses), prove)
-        return self._tell(Change(changed=frozenset(self.workloads)))
+        return self._notify_watchers(Change(changed=frozenset(self.workloads)))
 
-    def _tell(self, change: Change) -> Change:
+    def _notify_watchers(self, change: Change) -> Change:
         """Pass a change to all watchers, and return it."""
         if change:
             self._watching[:] = [watcher for watcher in self._watching if watcher() is not None]

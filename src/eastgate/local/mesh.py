@@ -351,9 +351,9 @@ class LocalMesh:
 
     def _report_unconsidered(self) -> None:
         """Emit a note for each kind of unread and so unenforced objects, if it has changed."""
-        met = unread_at_proxies(self.authority.world, self.authority.unread_objects).matches
+        matches = unread_at_proxies(self.authority.world, self.authority.unread_objects).matches
         lines = (
-            tuple(describe_unread(met_object.unread for met_object in met))
+            tuple(describe_unread(each.unread for each in matches))
             if self.authority.unread is not Handling.IGNORE
             else ()
         )

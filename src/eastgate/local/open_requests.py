@@ -107,9 +107,7 @@ class OpenRequestMonitor:
         settings = self._enforcement.authority.settings
         who = str(caller_of(peer, settings))
         self._on_event(
-            Noted(
-                f"the connections of {who} for requests to {node} port {port} were closed: one is no longer allowed"
-            )
+            Noted(f"the connections of {who} for requests to {node} port {port} were closed: one is no longer allowed")
         )
 
     def _is_current(self, node: str, began: float, *, waits: bool) -> bool:

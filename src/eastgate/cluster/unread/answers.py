@@ -93,8 +93,8 @@ class UnreadObjects:
         near = self.objects if callers.anybody else self._near(located, callers, world)
         near = [unread for unread in near if host is None or not unread.hosts or _could_be_any(host, unread.hosts)]
         ends = ((unread, _end(unread, located, callers, world)) for unread in near)
-        met = tuple(UnreadMatch(unread, end) for unread, end in ends if end is not None)
-        return Unconsidered(met, self._totals, rejected)
+        matches = tuple(UnreadMatch(unread, end) for unread, end in ends if end is not None)
+        return Unconsidered(matches, self._totals, rejected)
 
     def _file(self) -> None:
         """File new objects by the namespaces in which they act; None means any."""
@@ -213,17 +213,17 @@ def _covers_caller(target: Target, callers: Callers, world: World) -> bool:
 def could_change(unconsidered: Unconsidered, *, allowed: bool) -> tuple[UnreadMatch, ...]:
     """Return the objects that could turn this verdict into the other."""
     enough = (UnreadEffect.DENY, UnreadEffect.CHANGE) if allowed else (UnreadEffect.CHANGE,)
-    return tuple(met for met in unconsidered.matches if met.unread.kind.effect in enough)
+    return tuple(each for each in unconsidered.matches if each.unread.kind.effect in enough)
 
 
 def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -> Standing:
     """Return how far an answer is valid. A deny stays valid if all objects that were left out can only deny more."""
     decisive = could_change(unconsidered, allowed=allowed)
     if handling is Handling.IGNORE:
-        decisive = tuple(met for met in decisive if met.unread.part is not None)
+        decisive = tuple(each for each in decisive if each.unread.part is not None)
     if not decisive:
         return Standing.WHOLE
-    lost = allowed and any(not met.unread.targets.located for met in decisive)
+    lost = allowed and any(not each.unread.targets.located for each in decisive)
     if handling is Handling.ERROR or (handling is Handling.BY_KIND and lost):
         return Standing.UNDECIDED
     return Standing.PARTIAL
@@ -248,21 +248,21 @@ def list_unconsidered(
     `about_one`: the answer is about one pod and its caller, so that a line can name the selected one.
     """
     by_kind: dict[UnreadKind, list[UnreadMatch]] = {}
-    for met in unconsidered.matches if handling is not Handling.IGNORE else ():
-        if met.unread.part is not None:
+    for each in unconsidered.matches if handling is not Handling.IGNORE else ():
+        if each.unread.part is not None:
             continue
-        by_kind.setdefault(met.unread.kind, []).append(met)
+        by_kind.setdefault(each.unread.kind, []).append(each)
     for kind, of_kind in by_kind.items():
         total = unconsidered.totals[kind]
-        objects = list(dict.fromkeys(met.unread for met in of_kind))
+        objects = list(dict.fromkeys(each.unread for each in of_kind))
         if not about_one and all(unread.targets.located for unread in objects):
             share = f"{len(objects)} of " if len(objects) < total else ""
             yield f"{share}{_count_text(total, kind)}: {_locations(objects)}"
             continue
         parts = [
-            f"{len(at_end)} {_effect_text(kind, end, at_end)}: {_locations([met.unread for met in at_end])}"
+            f"{len(at_end)} {_effect_text(kind, end, at_end)}: {_locations([each.unread for each in at_end])}"
             for end in QuestionEnd
-            if (at_end := [met for met in of_kind if met.end is end])
+            if (at_end := [each for each in of_kind if each.end is end])
         ]
         yield f"{_count_text(total, kind)}, of which {', and '.join(parts)}"
     if unconsidered.rejected:
@@ -323,7 +323,7 @@ def _count_text(number: int, kind: UnreadKind) -> str:
 
 
 def _effect_text(kind: UnreadKind, end: QuestionEnd, objects: list[UnreadMatch]) -> str:
-    if not all(met.unread.targets.located for met in objects):
+    if not all(each.unread.targets.located for each in objects):
         return "may apply, with unknown targets"
     single = len(objects) == 1
     whole = (TargetField.CLUSTER, TargetField.NAMESPACE, *ISOLATING)

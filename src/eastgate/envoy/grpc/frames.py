@@ -84,8 +84,8 @@ RESPONSE_HEADERS: Final = _STATUS_200 + _literal(b"content-type", b"application/
 
 def trailers(status: int, message: str = "") -> bytes:
     """Return the headers behind a response. `message` is printable ASCII, without `%`."""
-    told = _literal(b"grpc-message", message.encode("ascii")) if message else b""
-    return _literal(b"grpc-status", str(status).encode()) + told
+    message_header = _literal(b"grpc-message", message.encode("ascii")) if message else b""
+    return _literal(b"grpc-status", str(status).encode()) + message_header
 
 
 def status_headers(status: int) -> bytes:

@@ -321,8 +321,10 @@ class OpenCalls:
         """Answer a call with a status, in the place of a message."""
         if self.streams.get(stream.id) is not stream:
             return
-        told = trailers(status, message)
-        self._outgoing.write_headers(stream.id, END_STREAM, told if stream.started else RESPONSE_HEADERS + told)
+        end_headers = trailers(status, message)
+        self._outgoing.write_headers(
+            stream.id, END_STREAM, end_headers if stream.started else RESPONSE_HEADERS + end_headers
+        )
         if stream.is_whole:
             self._count_answer()
             self._close(stream)

@@ -70,7 +70,7 @@ class EchoServer:
             idle=times.idle,
             connections=_MAX_CONNECTIONS,
         )
-        self.http = HttpServer(self._tell, limits)
+        self.http = HttpServer(self._describe_request, limits)
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -90,12 +90,12 @@ class EchoServer:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)
 
-    def _tell(self, request: ServedRequest) -> ServedResponse:
+    def _describe_request(self, request: ServedRequest) -> ServedResponse:
         self.requests += 1
         headers: dict[str, str] = {}
         for name, value in request.headers:
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
-        told = {
+        received = {
             "workload": self.workload,
             "port": self.port,
             "method": request.method,
@@ -103,7 +103,7 @@ class EchoServer:
             "headers": headers,
             "body_bytes": len(request.body),
         }
-        return ServedResponse(200, _JSON, json.dumps(told).encode() + b"\n")
+        return ServedResponse(200, _JSON, json.dumps(received).encode() + b"\n")
 
 
 class _Arriving(asyncio.Protocol):
