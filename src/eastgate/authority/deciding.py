@@ -348,7 +348,7 @@ def _undecidable(policies: Sequence[rejection.RejectedPolicy]) -> QuestionError:
     is_about = "its targets" if policy.is_policy else "anything that it may affect"
     message = f"{policy.ref} cannot be read, so that Eastgate cannot decide about {is_about}"
     return QuestionError(
-        POLICY_REJECTED, message, f"mend it ({policy.span.location}), or ask about something else", causes
+        POLICY_REJECTED, message, f"fix it ({policy.span.location}), or ask another question", causes
     )
 
 

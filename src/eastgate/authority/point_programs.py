@@ -209,4 +209,4 @@ def leave_out_others(values: dict[Attribute, Known], question: Question, looked_
 def unlabelled(point: Point, policy: Policy) -> QuestionError:
     """Return the error for a policy that may or may not target a point."""
     message = f"{policy.ref} selects by a label that a cluster adds to pods, and {point} is derived from a template"
-    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.location})")
+    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or fix the policy ({policy.span.location})")

@@ -36,8 +36,8 @@ from eastgate.ir.spiffe import account_of, service_account_id
 UNKNOWN_NAME = Code(
     "EG0130",
     "unknown name",
-    "No manifest and no policy has this name, and one has nearly the same. What is not declared may exist, so that the "
-    "question is answered as it stands; `--strict` makes this an error. Where the name is meant, declare it.",
+    "No manifest and no policy has this name, and one has a similar name. An undeclared name may exist, so that "
+    "Eastgate answers the question as written; `--strict` makes this an error. If the name is right, declare it.",
     Severity.WARNING,
 )
 METHOD_CASE = Code(

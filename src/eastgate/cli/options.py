@@ -350,7 +350,7 @@ _READING_OPTIONS = (
     *settings_options,
     follow_option,
     exclude_option,
-    click.option("-v", "--verbose", is_flag=True, help="Also print what was read and skipped."),
+    click.option("-v", "--verbose", is_flag=True, help="Also print the numbers of read and skipped objects."),
     unread_option,
 )
 

@@ -33,7 +33,7 @@ BAD_ADDRESS = Code(
 BAD_PROTOCOL = Code(
     "EG1106",
     "unknown protocol",
-    "The protocol of a port is TCP, UDP or SCTP, in capitals; TCP where none is given. The object was left out.",
+    "The protocol of a port is TCP, UDP or SCTP, in capitals; TCP by default. The object was left out.",
 )
 BAD_NAME = Code(
     "EG1107",

@@ -299,8 +299,8 @@ def is_policy_like(unread: Unread) -> bool:
 
 
 _CAN = {
-    UnreadEffect.DENY: "it may deny what is allowed here",
-    UnreadEffect.CHANGE: "it may change what a request is, or what decides it",
+    UnreadEffect.DENY: "it may deny requests that are allowed here",
+    UnreadEffect.CHANGE: "it may change requests, or the policies that decide",
 }
 
 

@@ -153,4 +153,4 @@ def describe_left_out(unconsidered: Unconsidered) -> Iterator[str]:
 def diagnose_left_out(parts: Iterable[LeftOut]) -> Iterator[Diagnostic]:
     """Yield an error for each part: an answer would be incomplete without it."""
     for part in parts:
-        yield Diagnostic(LEFT_OUT, f"left out: {part}", None, "mend it, or leave it out on purpose: --exclude")
+        yield Diagnostic(LEFT_OUT, f"left out: {part}", None, "fix it, or leave it out on purpose: --exclude")

@@ -112,7 +112,7 @@ def timeouts(routed: Routed | None) -> Plain:
 
 
 _DESTINATION = "x-eastgate-destination"
-_NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway cannot do what the route says\n"}}
+_NOT_DONE = {"status": 500, "body": {"inline_string": "the gateway does not support this route\n"}}
 _NO_SERVER = {"status": 503, "body": {"inline_string": "no server is behind the route\n"}}
 # The headers go to the authorizer only.
 _CARRIED = ("address", "authorization", "certificate", "destination", "sni", "source", "target")

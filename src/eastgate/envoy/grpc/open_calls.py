@@ -222,7 +222,7 @@ class OpenCalls:
         size = len(payload)
         self._receivable -= size
         if self._receivable < 0:
-            raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "there is more than was to be sent")
+            raise Http2Error(ErrorCode.FLOW_CONTROL_ERROR, "the data exceeds the window of the connection")
         if self._receivable < RECEIVED_AT_ONCE // 2:
             more = RECEIVED_AT_ONCE - self._receivable
             self._receivable = RECEIVED_AT_ONCE

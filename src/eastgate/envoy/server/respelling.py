@@ -64,7 +64,7 @@ def _mark_matcher(matcher: Any, mark: str) -> None:
     while matcher.on_no_match.HasField("matcher"):
         matcher = matcher.on_no_match.matcher
     if not matcher.on_no_match.HasField("action"):
-        raise ValueError("every matcher has an action for what it does not match")
+        raise ValueError("every matcher has an action for requests without a match")
     matcher.on_no_match.action.name += f" {mark}"
 
 

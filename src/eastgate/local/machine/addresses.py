@@ -99,7 +99,7 @@ class Addresses:
     def _obstacle(self, port: int) -> str:
         """Return the reason why the port cannot be opened, or an empty text. The mesh's own address represents all."""
         if any(bound.port == port for bound in self._ports.values()):
-            return "what another port was moved to"
+            return "the substitute of another port"
         with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Envoy does
             try:
@@ -118,7 +118,7 @@ class Addresses:
         for candidate in (*up, *down):
             if not self._obstacle(candidate):
                 return BoundPort(port, candidate, reason)
-        raise NetworkUnavailable(f"port {port} is {reason}, and so are the ports that could stand for it")
+        raise NetworkUnavailable(f"port {port} is {reason}, and so are its possible substitutes")
 
 
 def _reserve(network: str | None) -> tuple[IPv4Network, socket.socket]:
@@ -143,7 +143,9 @@ def _parse(text: str) -> IPv4Network:
     except (AddressValueError, NetmaskValueError, ValueError) as error:
         raise NetworkUnavailable(f"`{text}` is no network: {error}", help="write it as 127.77.0.0/16") from None
     if _LOCALHOST in network:
-        raise NetworkUnavailable(f"{network} has localhost in it, from where others call", help="use 127.77.0.0/16")
+        raise NetworkUnavailable(
+            f"{network} includes localhost, from which other programs call", help="use 127.77.0.0/16"
+        )
     if not network.subnet_of(_LOOPBACK) or not 8 < network.prefixlen <= 29:
         raise NetworkUnavailable(f"{network} is not a part of {_LOOPBACK} with at least 8 addresses")
     return network

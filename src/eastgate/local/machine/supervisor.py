@@ -44,7 +44,7 @@ class EnvoyGaveUp(LocalMeshError):  # noqa: N818 - the name is an event
     def __init__(self, node: str, exit_code: int, crashes: int, last_lines: tuple[str, ...]) -> None:
         output = "".join(f"\n  {line}" for line in last_lines) or " nothing"
         how = f"signal {-exit_code}" if exit_code < 0 else f"code {exit_code}"
-        super().__init__(f"the Envoy of {node} crashed {crashes} times, last with {how}; it said:{output}")
+        super().__init__(f"the Envoy of {node} crashed {crashes} times, last with {how}; its output:{output}")
         self.node = node
         self.exit_code = exit_code
         self.last_lines = last_lines
