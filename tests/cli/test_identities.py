@@ -73,8 +73,8 @@ def test_an_issuer_speaks_for_the_trust_domain(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--spire", "/run/agent.sock", "--ca", "ca"], "an authority and a federation of its own"),
-        (["--spire", "/run/agent.sock", "--federate", "a.example"], "an authority and a federation of its own"),
+        (["--spire", "/run/agent.sock", "--ca", "ca"], "a CA and a federation of its own"),
+        (["--spire", "/run/agent.sock", "--federate", "a.example"], "a CA and a federation of its own"),
         (["--federate", "a.example=missing.pem"], "missing.pem"),
         (["--federate", "Not a domain"], "trust domain"),
         (["--token-issuer", "https://i.example"], "an issuer and its keys"),
