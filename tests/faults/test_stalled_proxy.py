@@ -32,7 +32,7 @@ def write(folder: Path, *policies: Manifest) -> None:
 async def test_a_change_that_a_proxy_does_not_answer_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meshes, "_SETTLE_TIMEOUT", 0.3)
+    monkeypatch.setattr(meshes, "_SETTLE_TIMEOUT_SECONDS", 0.3)
     (tmp_path / "world.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": world(HTTP)}))
     write(tmp_path, allow("all", "alice"))
     files = FileSource([tmp_path])

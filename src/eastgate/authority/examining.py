@@ -1,6 +1,7 @@
-"""Diagnostics that need everything that was read, kept up to date.
+"""Diagnostics that need all manifests, kept up to date.
 
-A dialect is asked again where one of its policies has changed, or an object of a kind that its findings depend on.
+A dialect examines its policies again after a change of one of them, or of an object of a kind that its findings depend
+on.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from eastgate.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class ExaminationFindings:
-    """The diagnostics of an examination, each with its policy, and the policies that have no errors any more."""
+    """The diagnostics of an examination, each with its policy, and the policies whose errors have gone."""
 
     found: list[tuple[Policy | None, Diagnostic]] = field(default_factory=list)
     mended: list[Policy] = field(default_factory=list)
 
     @property
     def errors(self) -> dict[PolicyRef | None, list[Diagnostic]]:
-        """Return the errors by policy. None has those that no policy has."""
+        """Return the errors by policy. The key None has errors that belong to no policy."""
         errors: dict[PolicyRef | None, list[Diagnostic]] = {}
         for policy, finding in self.found:
             if finding.is_error:
@@ -37,8 +38,8 @@ class ExaminationFindings:
 class PolicyExamination:
     """The policies of each dialect that examines its own. `unfit` are those with errors.
 
-    `unfounded` are errors, by dialect, in what a cluster says about all policies, such as the configuration of a mesh:
-    they must not stop answers about everything else.
+    `unfounded` are errors, by dialect, in cluster data about all policies, such as the configuration of a mesh. They
+    must not stop answers about everything else.
     """
 
     settings: Settings
@@ -54,7 +55,7 @@ class PolicyExamination:
         unfit: Iterable[Policy],
         unfounded: Mapping[str, list[Diagnostic]],
     ) -> PolicyExamination:
-        """Return the examination of policies that were examined when they were read."""
+        """Return the examination of policies that were examined while they were read."""
         unfit_by_ref = {policy.ref: policy for policy in unfit}
         known = {policy.ref: policy for policy in policies} | unfit_by_ref
         by_dialect = {
@@ -67,9 +68,9 @@ class PolicyExamination:
     def after(
         self, put: Collection[Policy], gone: Collection[PolicyRef], kinds: Collection[str], world: World
     ) -> tuple[PolicyExamination, ExaminationFindings]:
-        """Return the examination after a change of policies and of objects of these kinds, and what it found.
+        """Return the examination after a change of policies and of objects of these kinds, and its findings.
 
-        `gone` are the policies that are removed or replaced; `world` has the objects as they are now.
+        `gone` are the policies that are removed or replaced; `world` has the current objects.
         """
         policies, unfounded, findings = {**self.policies}, {**self.unfounded}, ExaminationFindings()
         unfit = {ref: policy for ref, policy in self.unfit.items() if ref not in gone}

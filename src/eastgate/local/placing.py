@@ -1,4 +1,4 @@
-"""Where a local mesh runs its proxies and applications: an address for each workload and Gateway, and its ports."""
+"""The places of proxies and applications in a local mesh: an address for each workload and Gateway, and its ports."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from eastgate.local.machine.addresses import Addresses
 
 
 class LocalPlacement:
-    """Places workloads and Gateways. `apps` are applications of the user (see `MeshOptions`); `built_in_app` returns
-    the address of the built-in one of a workload's port.
+    """Places workloads and Gateways. `apps` are applications of the user (see `MeshOptions`).
+
+    `built_in_app` returns the address of the built-in application for a workload's port.
     """
 
     def __init__(
@@ -32,9 +33,9 @@ class LocalPlacement:
     def place(
         self, authority: Authority, *, prove: bool
     ) -> tuple[dict[str, ProxySite], dict[str, GatewaySite], Change]:
-        """Give addresses to all workloads with an identity, and to Gateways; return their sites, and what changed.
+        """Assign addresses to all workloads with an identity, and to Gateways; return their sites, and the changes.
 
-        `prove`: addresses prove who calls.
+        `prove`: addresses prove callers.
         """
         world = authority.world
         keys = [key for key, each in world.workloads.items() if identity_of(each, authority.settings) is not None]
@@ -58,7 +59,7 @@ class LocalPlacement:
         return sites, gateways, change
 
     def own_app(self, workload: str, port: int) -> SocketAddress | None:
-        """Return the application of the user behind a port, if there is one."""
+        """Return the application of the user behind a port, or None."""
         return self._apps.get(f"{workload}:{port}") or self._apps.get(workload)
 
     def _bind(self, ports: Iterable[int]) -> dict[int, int]:

@@ -75,9 +75,9 @@ class Server:
 
 @pytest.fixture(autouse=True)
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "_SETTLING", 0.01)
-    monkeypatch.setattr(following, "_LOOK_AGAIN", 0.05)
-    monkeypatch.setattr(following, "_MISSING", 0.02)
+    monkeypatch.setattr(following, "_DISCOVERY_DELAY_SECONDS", 0.01)
+    monkeypatch.setattr(following, "_REDISCOVERY_SECONDS", 0.05)
+    monkeypatch.setattr(following, "_MISSING_RETRY_SECONDS", 0.02)
 
 
 def follow(change: Callable[[Server], None], until: Callable[[Server, set[str]], bool]) -> list[set[str]]:
