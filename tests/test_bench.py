@@ -1,4 +1,4 @@
-"""The benchmark's worlds are what they say they are, and get the same answers however they are written down."""
+"""The worlds of the benchmark have the described contents, and give the same answers in every form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conformance suites for every dialect, and the examples: every row as the documents demand it."""
+"""The conformance suites of every dialect, and the examples: every row has the expected answer."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_the_reference_evaluator_agrees_with_the_engine(path: Path) -> None:
 
 @each_table_file
 def test_the_reference_evaluator_names_the_same_rule(path: Path) -> None:
-    """Where nothing is unknown; otherwise any completion that brings the verdict about may be told."""
+    """Compare the rules of requests without unknown attributes. Other requests may name the rule of any completion."""
     differing = []
     for name, decision in decisions(path):
         request = decision.arrival.request
@@ -155,7 +155,7 @@ def test_the_reference_evaluator_names_the_same_rule(path: Path) -> None:
 
 
 class Auditing(Authority):
-    """An authority whose policies are all audited."""
+    """An authority with all policies in audit mode."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
@@ -184,7 +184,7 @@ def test_audited_policies_would_decide_as_they_do_in_force(path: Path, monkeypat
 
 
 def is_audited(decision: Decision) -> bool:
-    """Return whether a row is about audited policies already, or about two readings of one way."""
+    """Return whether a row has policies in audit mode already, or two readings of one request."""
     return any(layer.audit is not None for layer in decision.layers)
 
 

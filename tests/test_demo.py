@@ -1,4 +1,4 @@
-"""`make demo` works: its tours end with every answer as it should be."""
+"""`make demo` works: every answer of its tours is as expected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is quick starts nothing and talks to nobody else."""
+"""A quick test starts no process and connects to no other machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coverage looks at the first examples of a generated test and at some of the others, and at all of any other test."""
+"""Coverage traces the first examples of a generated test and some of the others. It traces any other test in full."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXPECTED = [number <= tracing.FIRST or number % tracing.EVERY == 0 for number in
 
 
 class Tracer:
-    """Stands in for coverage: two instances, one on top of the other."""
+    """A fake of coverage: two instances, one on top of the other."""
 
     def __init__(self) -> None:
         self.instances = [Instance(self), Instance(self)]

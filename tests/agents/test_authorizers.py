@@ -1,4 +1,4 @@
-"""External authorizers: asked where they should be, once, and whatever they do, nobody gets in by it."""
+"""External authorizers: each request asks them once, and no faulty authorizer makes a gateway allow a request."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_an_authorizer_that_breaks_or_lies_lets_nobody_in(agents: AgentMesh, beh
     agents.behave(behaviour)
     agents.forget()
     for agent in sessions.values():
-        if (behaviour, protocol) == ("steer", "HTTP"):  # what it may not set does not arrive
+        if (behaviour, protocol) == ("steer", "HTTP"):  # a header that it may not set does not arrive
             assert agent.call("add", a=1, b=2) == "maths 3"
             continue
         with pytest.raises(Denied) as raised:

@@ -1,4 +1,4 @@
-"""The walk of docs/guides/kind.md: what it installs and applies is accepted, and its pods can have a sidecar."""
+"""The guide docs/guides/kind.md: its installation and manifests are accepted, and its pods can have a sidecar."""
 
 from __future__ import annotations
 

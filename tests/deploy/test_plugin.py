@@ -27,7 +27,7 @@ _PLUGIN = f"#!{sys.executable}\nfrom eastgate.cli.plugin import main\n\nmain()\n
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """A PATH on which the plugin is, as pip would put it there."""
+    """Return a PATH with the plugin, as pip would install it."""
     program = tmp_path / "bin" / "kubectl-eastgate"
     program.parent.mkdir()
     program.write_text(_PLUGIN)

@@ -1,4 +1,4 @@
-"""The wheel in environments of its own: with everything that the tests have, and with only what it requires."""
+"""The wheel in two environments: with all packages of the tests, and with only its requirements."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def requirements_of(wheel: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel, and with everything else from the one that runs the tests."""
+    """Return an environment with the wheel, and all other packages of the environment that runs the tests."""
     environment = tmp_path_factory.mktemp("whole") / "environment"
     (install(wheel, environment) / "beside.pth").write_text(sysconfig.get_paths()["purelib"])
     return environment / "bin"
@@ -98,7 +98,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def without_extras(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and what it requires, as `pip install eastgate` makes it, without the network."""
+    """Return an environment with the wheel and its requirements, as `pip install eastgate` makes it, offline."""
     environment = tmp_path_factory.mktemp("without-extras") / "environment"
     packages = install(wheel, environment)
     for distribution in required(requirements_of(wheel)):

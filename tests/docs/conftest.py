@@ -1,4 +1,4 @@
-"""The switch that writes what commands print into the pages: `pytest tests/docs --update`."""
+"""The option that writes the output of commands into the pages: `pytest tests/docs --update`."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
-    """Whether the goldens are to be written."""
+    """Return whether to rewrite the pages."""
     return bool(request.config.getoption("--update", default=False))

@@ -1,4 +1,4 @@
-"""The Python examples of the pages print what the pages say."""
+"""The Python examples of the pages print the documented output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codes of what can be wrong with a GuestList."""
+"""The codes of errors in a GuestList."""
 
 from eastgate.basics.diagnostics import Code, Severity
 

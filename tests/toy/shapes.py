@@ -1,4 +1,4 @@
-"""A GuestList, field by field. From this come the checks, the CustomResourceDefinition and the schema for editors."""
+"""The fields of a GuestList. Checks, the CustomResourceDefinition and the schema for editors are generated from it."""
 
 from __future__ import annotations
 

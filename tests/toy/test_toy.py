@@ -1,4 +1,4 @@
-"""A dialect is one package and one line: guest lists run through every command, and through real proxies."""
+"""A dialect is one package and one line: guest lists run through every command and real proxies."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ spec:
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This is all that registers a dialect; what it brings is known everywhere from here on."""
+    """Register the dialect. No other code is necessary."""
     monkeypatch.setattr(dialects, "DIALECTS", (*dialects.DIALECTS, toy.DIALECT))
 
 
 @pytest.fixture
 def eastgate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Run the command in a folder that holds the manifests."""
+    """Return a function that runs the command in a folder with the manifests."""
     shutil.copy(PARTY, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
@@ -86,7 +86,7 @@ def test_check_and_explain(eastgate: Run) -> None:
     assert eastgate("check", "-f", "party.yaml", "--from", "sa:shop/thief", *CALL, code=1).output.startswith("DENY")
     explained = eastgate("explain", "-f", "party.yaml", "--from", "sa:shop/thief", *CALL, code=1).output
     assert "workload/guests" in explained
-    assert "guests: [web]" in explained  # the rule that comes nearest, with its line
+    assert "guests: [web]" in explained  # the nearest rule, with its line
 
 
 def test_the_graph_has_its_rules(eastgate: Run) -> None:
