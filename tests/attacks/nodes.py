@@ -28,7 +28,7 @@ WORLDS = [
     *sorted((_ROOT / "conformance").rglob("*.yaml")),
     *sorted((_ROOT / "examples").rglob("*.test.yaml")),
 ]
-"""The files with valid manifests, and questions about them."""
+"""The files with valid manifests and questions about them."""
 
 REPLACEMENTS: tuple[Any, ...] = (
     *(None, True, 7, -1.5, "", "text", "*", "10.0.0.0/8"),
@@ -128,7 +128,7 @@ def _documents(path: Path) -> list[Any]:
 
 
 def places(value: object, above: Place = ()) -> Iterator[Place]:
-    """Yield where the nodes of a manifest are."""
+    """Yield the places of all nodes in a manifest."""
     yield above
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, entry in entries:
@@ -136,7 +136,7 @@ def places(value: object, above: Place = ()) -> Iterator[Place]:
 
 
 def replaced(value: Any, place: Place, by: object) -> Any:
-    """Return a manifest with another node at a place."""
+    """Return a manifest with the node at a place replaced."""
     if not place:
         return by
     key, *rest = place
@@ -146,7 +146,7 @@ def replaced(value: Any, place: Place, by: object) -> Any:
 
 
 def outcomes(world: World, number: int, changed: Any) -> list[str]:
-    """Read, lint and ask, as files and as a cluster have it. Return the codes and sentences that come of it."""
+    """Read the manifest from a file and from a cluster, lint it and ask questions. Return all codes and messages."""
     objects = [changed if index == number else each for index, each in enumerate(world.objects)]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1)
     reading = read_text("world.json", text, positioned=reads, namespace=world.settings.namespace)
@@ -162,7 +162,7 @@ def outcomes(world: World, number: int, changed: Any) -> list[str]:
 
 
 def _is_an_object(value: Any) -> bool:
-    """Return whether an API server could have it."""
+    """Return whether an API server could have this object."""
     if not isinstance(value, dict) or not isinstance(value.get("metadata"), dict):
         return False
     texts = (value.get("apiVersion"), value.get("kind"), value["metadata"].get("name"))

@@ -1,4 +1,4 @@
-"""Effective policies of Kuadrant's AuthPolicies: no way of asking leads to rules that ask for less."""
+"""Effective policies of Kuadrant's AuthPolicies: no form of a request leads to weaker rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _patterns(*patterns: Manifest) -> Manifest:
 
 
 def _policy(target: str, spec: Manifest, name: str = "auth", **metadata: str) -> Manifest:
-    """An AuthPolicy on `Kind/name` or `Kind/name/section`."""
+    """Return an AuthPolicy on `Kind/name` or `Kind/name/section`."""
     kind, name_of_target, *section = target.split("/")
     ref = {"group": _GROUP, "kind": kind, "name": name_of_target, **({"sectionName": section[0]} if section else {})}
     metadata = {"name": name, "namespace": "a", **metadata}
@@ -44,7 +44,7 @@ def _policy(target: str, spec: Manifest, name: str = "auth", **metadata: str) ->
 
 
 def _route(name: str, *prefixes: str, hostnames: Sequence[str] = ()) -> Manifest:
-    """A route with a rule for each path, which is named after it."""
+    """Return a route with a rule for each path. The path is the name of the rule."""
     route = gateway_route(name, hostnames=hostnames)
     route["spec"]["rules"] = [
         {
@@ -58,7 +58,7 @@ def _route(name: str, *prefixes: str, hostnames: Sequence[str] = ()) -> Manifest
 
 
 def _statuses(attacked: Attacked, requests: Sequence[Http]) -> list[int]:
-    """Make requests; nothing arrives that is not answered with 200."""
+    """Return the statuses of requests, and check that only requests with 200 arrive."""
     verdicts = attacked.verdicts(requests)
     assert all((verdict.arrived is not None) is (verdict.status == 200) for verdict in verdicts), verdicts
     return [verdict.status for verdict in verdicts]
@@ -72,13 +72,13 @@ def test_an_encoded_slash_leads_past_no_rule(attacked_gateway: Attacked) -> None
     shut = [{"predicate": "request.url_path.startsWith('/shut')"}]
     attacked_gateway.enforce([*routes, _policy("Gateway/gw", {"when": shut, "rules": _NOBODY})])
     assert set(_statuses(attacked_gateway, slashes)) == {400}
-    attacked_gateway.enforce([*routes, _policy("Gateway/gw", {"rules": _KEYS})])  # which is the same for both rules
+    attacked_gateway.enforce([*routes, _policy("Gateway/gw", {"rules": _KEYS})])  # the same for both rules
     assert set(_statuses(attacked_gateway, slashes)) == {200}
     assert set(_statuses(attacked_gateway, [Http("GET", each.target) for each in slashes])) == {401}
 
 
 def test_a_rule_is_guarded_wherever_it_moves_and_whatever_it_is_called(attacked_gateway: Attacked) -> None:
-    """While the gateway runs, rules change their places and their names, and policies come and go."""
+    """While the gateway runs, rules change their order and names, and policies are added and removed."""
     asked = [Http("GET", path, headers=headers) for path in ("/x", "/y") for headers in ((), _KEY)]
     keys = {"rules": _KEYS}
 
@@ -126,7 +126,7 @@ def test_the_effective_policy_is_that_of_the_hierarchy(attacked_gateway: Attacke
     assert statuses(p=(target, anybody, old), q=(target, nobody, new)) == [403, 403]
     merged = {"strategy": "merge", **nobody}
     assert statuses(p=(gateway, {"defaults": merged}, {}), q=(target, keys, {})) == [401, 403]
-    skipped = {"strategy": "merge", "when": never, **nobody}  # whose condition is that of all rules
+    skipped = {"strategy": "merge", "when": never, **nobody}  # its condition applies to all rules
     assert statuses(p=(gateway, {"defaults": skipped}, {}), q=(target, keys, {})) == [200, 200]
     asked = {"when": [{"predicate": "true"}], **keys}
     assert statuses(p=(gateway, {"defaults": skipped}, {}), q=(target, asked, {})) == [401, 403]
@@ -173,7 +173,7 @@ def test_a_condition_without_an_answer_skips_nothing(attacked_gateway: Attacked)
 
 
 def test_no_spelling_of_a_path_goes_round_an_expression(attacked_gateway: Attacked) -> None:
-    """An application decodes all of a path, and an expression compares it as a text."""
+    """An application decodes the whole path, but an expression compares it as text."""
     predicates = {
         "CEL": {"when": [{"predicate": "request.path == '/users/@me'"}], "rules": _NOBODY},
         "a prefix": {"when": [{"predicate": "request.url_path.startsWith('/users/@m')"}], "rules": _NOBODY},
@@ -209,7 +209,7 @@ def test_headers_of_a_policy_are_never_those_of_a_client(attacked_gateway: Attac
         return [{name: value for name, value in each.headers if name.lower() in made} for each in seen]
 
     assert arrived({"rules": rules}) == [{"x-user": "ours"}] * 2
-    assert arrived({"when": posted, "rules": rules}) == [{}] * 2  # which is not asked about
+    assert arrived({"when": posted, "rules": rules}) == [{}] * 2  # no authorizer is asked
 
 
 def _certificates(**source: str) -> Manifest:
@@ -224,7 +224,7 @@ def _authority(certificate: str) -> Manifest:
 
 
 def test_a_certificate_is_that_of_the_connection_and_not_one_in_a_header(bench: Bench) -> None:
-    """Where a policy looks for it in the header of Envoy, the gateway has written it there."""
+    """A policy may read the certificate from Envoy's header, which the gateway itself writes."""
     encrypted, plain = (next(each for each in PLACEMENTS if each.name == name).at(bench) for name in _GATEWAYS)
     chain = bench.run(bench.mesh.certificates.hold(_CALLER)).chain
     client, authority = chain[: chain.index(_END) + len(_END)], chain[chain.rindex(_BEGIN) :]

@@ -1,4 +1,4 @@
-"""What a client writes into headers is never who it is, where it comes from, or what it asks for."""
+"""Headers from a client never replace its identity, its address, or the target of its request."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_no_forged_header_changes_a_verdict_or_what_is_logged(
             bench.forget(connection)
             requests = [HttpRequest(path=path, headers=(("host", HOST), *headers)) for headers in sets]
             assert await _statuses(connection, requests) == [status] * len(sets)
-            if placement.any_host:  # else it is another proxy that logs, of a connection of its own
+            if placement.any_host:  # otherwise another proxy logs its own connection
                 for seen in await bench.logged(connection, len(sets)):
                     assert (seen.peer, seen.method, seen.path, seen.status) == (peer, "GET", path, status)
                     assert seen.host == HOST
@@ -69,7 +69,7 @@ def test_the_application_is_told_nothing_that_a_client_forged_in_the_name_of_the
 def test_a_path_in_a_forged_header_is_not_the_path_that_is_compared_or_logged(
     attacked: Attacked, placement: Placement, bench: Bench
 ) -> None:
-    """Envoy's own words for the path of a request prefer this header over the request."""
+    """Envoy's own attribute for the path prefers this header over the request."""
     attacked.enforce(ONLY_API)
     forged = (("/secret", "/api/x", 403), ("/api/x", "/secret", 200))
 

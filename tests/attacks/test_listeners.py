@@ -1,4 +1,4 @@
-"""HTTPS listeners that share a port: what a handshake chose holds for all requests behind it."""
+"""HTTPS listeners that share a port: the listener of the handshake decides all requests of the connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No way to write a message leads round a policy about tools, of either level: no server ever sees it."""
+"""No form of a message bypasses a policy on tools, at either level: no server gets the message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One wrong node in a valid manifest: whatever it is, an error with a code comes of it, or an answer."""
+"""One wrong node in a valid manifest always leads to an error with a code, or to an answer."""
 
 from __future__ import annotations
 

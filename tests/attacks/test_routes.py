@@ -1,4 +1,4 @@
-"""No way to write a host or a path leads round a route of a gateway that is guarded, nor round rules that name them."""
+"""No spelling of a host or path bypasses a guarded route of a gateway, or the rules that name them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Nothing that anybody wrote moves a terminal's cursor, sets its title, or forges a line of a CI log.
+"""No text from a file moves a terminal's cursor, sets its title, or forges a line of a CI log.
 
-Commands, their options and their forms of output are found in the command itself: a new one is attacked as well, or
-fails the test that wants a base for it.
+The tests find commands, options and output formats in the command line itself. So they also attack a new command, or
+fail until it has an entry in `_BASES`.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ _BASES: dict[str, list[list[str]]] = {
         ["-f", "GOOD", json.dumps(_HOSTILE_FIELDS), "--to", "pod:shop/cart"],
     ],
 }
-"""For each command, words that make it read, decide and complain about hostile text."""
+"""For each command, arguments that make it read, decide and report hostile text."""
 
 _PARSERS: dict[str, Callable[[str], object]] = {
     "json": json.loads,
@@ -133,7 +133,7 @@ def _command(name: str) -> click.Command:
 
 
 def _forms(name: str) -> list[list[str]]:
-    """The forms of output that a command has."""
+    """Return the output formats of a command."""
     for parameter in _command(name).params:
         if parameter.name == "output" and isinstance(parameter.type, click.Choice):
             return [["-o", str(form)] for form in parameter.type.choices]

@@ -1,4 +1,4 @@
-"""Whatever a client of the control plane says, it gets nothing that is not its own, and the others are served."""
+"""A hostile client of the control plane gets only its own resources, and the other clients are still served."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECRET = "what-is-theirs"  # noqa: S105 - it is only looked for
 
 @asynccontextmanager
 async def _served() -> AsyncIterator[tuple[Plane, Client, str]]:
-    """A control plane, and a proxy of it that has what the others want, with its token."""
+    """Yield a control plane, a proxy that has the secret resources, and its token."""
     async with plane(Limits(streams=2000)) as p, client(p, THEIRS, token := p.tokens.issue(THEIRS)) as victim:
         p.store.put(MINE, [resource(LISTENER, "own", "1"), resource(SECRET, "own", "1")])
         p.store.put(
@@ -35,7 +35,7 @@ async def _served() -> AsyncIterator[tuple[Plane, Client, str]]:
 
 
 async def _heard(address: str, method: str, metadata: Metadata, sent: Iterable[bytes]) -> list[bytes]:
-    """Send these, and return everything that comes back until the server ends it, or says nothing any more."""
+    """Send messages, and return all answers until the server ends the stream or is silent."""
     found: list[bytes] = []
     async with grpc.aio.insecure_channel(address) as channel:
         opened: Any = channel.stream_stream(method, None, None)
@@ -77,7 +77,7 @@ async def test_nobody_gets_anything_in_the_name_of_another() -> None:
 
 
 def _as(node: str, sent: Iterable[bytes]) -> list[bytes]:
-    """The same messages in the name of another node."""
+    """Return the same messages with another node."""
     changed = [DeltaDiscoveryRequest.FromString(data) for data in sent]
     for one in changed:
         one.node.id = node
@@ -85,7 +85,7 @@ def _as(node: str, sent: Iterable[bytes]) -> list[bytes]:
 
 
 async def test_no_message_gets_at_what_belongs_to_another() -> None:
-    """Each try has a node of its own: a newer stream of a node ends the older one."""
+    """Each try has its own node, because a newer stream of a node ends the older one."""
     async with _served() as (p, _, _):
         tries = []
         for number, (name, sent) in enumerate([*messages(), *random_messages(13, 100)]):
@@ -97,7 +97,7 @@ async def test_no_message_gets_at_what_belongs_to_another() -> None:
             tries.append((name, _heard(p.address, METHOD, told, own)))
         heard = await _all(tries)
         assert [name for name, found in heard.items() if _SECRET.encode() in b"".join(found)] == []
-        assert sum(map(bool, heard.values())) > len(tries) / 4  # many do get what is their own
+        assert sum(map(bool, heard.values())) > len(tries) / 4  # many tries get their own resources
 
 
 @pytest.mark.parametrize("method", METHODS)

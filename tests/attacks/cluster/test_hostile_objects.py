@@ -1,4 +1,4 @@
-"""An object that somebody may create must not keep the controller from reading all others, nor be read as another."""
+"""An object of a user must not stop the controller from reading other objects, nor be read as another object."""
 
 from __future__ import annotations
 
