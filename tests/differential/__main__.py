@@ -1,4 +1,4 @@
-"""Look for differences between engine and Envoy for as long as somebody wants: `make fuzz`."""
+"""Search for differences between engine and Envoy for a given time: `make fuzz`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.differential.running import Tally, compare, enforced
 from tests.differential.world import Manifest
 
 _SETS_AT_ONCE = 40
-_SLOW = 0.003  # the share of requests about which an authorizer takes too long
+_SLOW = 0.003  # the share of requests whose authorizer times out
 _KINDS = ("sidecars", "gateways")
 
 Differences = Callable[[list[Manifest], Settings, int], Iterator[AssertionError]]

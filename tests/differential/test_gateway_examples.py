@@ -1,4 +1,4 @@
-"""What generated gateways have found, each once more by itself."""
+"""Differences that generated gateways have found, each as a test of its own."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _access(name: str, kind: str, target: str, **spec: Any) -> Manifest:
 
 
 def _try(bench: GatewayBench, manifests: list[Manifest], ask: GatewayAsk) -> GatewayAnswer:
-    """What comes of a request, about which gateway and engine must agree."""
+    """Send a request, check that gateway and engine agree, and return the result."""
     authority = enforced_at_gateway(bench, manifests, SETTINGS)
     assert authority is not None
     assert not list(compare_gateway(bench, authority, manifests, [ask], Tally()))

@@ -1,7 +1,7 @@
-"""A control plane as a process of its own, for one proxy: `control_plane.py`, told what to do on stdin.
+"""A control plane for one proxy, as a process of its own: `control_plane.py`, with commands on stdin.
 
-The first line says whom it serves; every other line is manifests to enforce instead. Each is answered with how many
-responses have been sent by the time that the proxy has everything.
+The first line names the proxy. Every other line has manifests to enforce instead. The answer to each line is the number
+of responses that were sent until the proxy has all resources.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.faults.worlds import DOMAIN, reading
 
 
 class OneToken(Tokens):
-    """The token outlives the process, or the proxy could not come back."""
+    """A token store with one fixed token, so that the proxy can reconnect after a restart."""
 
     def __init__(self, node: str, token: str) -> None:
         super().__init__()

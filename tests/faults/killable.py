@@ -1,4 +1,4 @@
-"""A mesh as a process of its own, which tells on stdout what it consists of and then waits to be killed."""
+"""A mesh as a process of its own, which prints its parts on stdout and then waits until it is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A proxy gets what is its own, others get nothing, and keys are in no place where somebody could find them."""
+"""A proxy gets only its own secrets, and private keys are in no file, argument or environment."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NOBODY = 65534
 
 
 class Proxy(Client):
-    """Somebody who speaks to a control plane as Envoy does."""
+    """A client that speaks to a control plane as Envoy does."""
 
     async def asks(self, type_url: str, *names: str) -> None:
-        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # it may be refused already
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # the server may have refused it
             await self.say(type_url, *names)
 
     async def aclose(self) -> None:
@@ -74,7 +74,7 @@ async def test_nobody_else_can_enter_the_folder_of_a_mesh(runtime: Path) -> None
             assert stat.S_IMODE(path.stat().st_mode) == 0o700
         sockets = [path for path in folder.iterdir() if stat.S_ISSOCK(path.lstat().st_mode)]
         assert len(sockets) >= 5
-        if os.geteuid() == 0:  # who can be somebody else
+        if os.geteuid() == 0:  # root can switch to another user
             runtime.chmod(0o755)
             os.seteuid(_NOBODY)
             try:
@@ -86,7 +86,7 @@ async def test_nobody_else_can_enter_the_folder_of_a_mesh(runtime: Path) -> None
 
 
 async def test_keys_are_in_no_file_no_argument_and_no_environment(runtime: Path) -> None:
-    others = set(descendants(os.getpid()))  # of meshes that other tests keep
+    others = set(descendants(os.getpid()))  # processes of other tests' meshes
     async with running(*_BASE) as mesh:
         assert (await mesh.call("alice", workload=_OTHER)).status == 200
         token = mesh.mesh.tokens.issue(SERVER).encode()

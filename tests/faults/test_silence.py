@@ -1,4 +1,4 @@
-"""What a caller hears tells nothing about policies, and little about the proxy."""
+"""The answers to a caller reveal nothing about policies, and little about the proxy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_denials_of_different_policies_are_the_same_byte_for_byte() -> Non
         assert said.startswith(b"HTTP/1.1 403 Forbidden\r\n")
         assert said.endswith(b"\r\n\r\nforbidden\n")
         assert set(re.findall(rb"\r\n([^:\r]+):", said)) == {b"content-length", b"content-type"}
-        # Each was denied by somebody else, as the proxy knows.
+        # A different policy denied each request, as the proxy's log shows.
         assert len({one.decision for one in mesh.seen() if one.status == 403}) == 3
 
 
@@ -54,7 +54,7 @@ async def test_no_answer_names_a_policy_or_the_proxy() -> None:
             assert not [name for name in _NAMES if name.encode() in one]
             for word in (b"envoy", b"rbac", b"eastgate", b"spiffe", b"policy", b"server:"):
                 assert word not in head, one
-                assert word not in one.lower() or b" 200 " in head, one  # the application says what it likes
+                assert word not in one.lower() or b" 200 " in head, one  # the application may send any text
 
 
 async def test_whoever_may_not_connect_hears_nothing_at_all() -> None:

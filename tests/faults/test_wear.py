@@ -1,4 +1,4 @@
-"""Many connections, one after the other and at once: none is kept out for it, and little is left of them."""
+"""Many connections, in sequence and at once: each one is served, and few resources stay in use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def test_connections_that_are_gone_keep_nobody_out_and_are_closed_behind_t
             assert set(answers) == {200}
         app = mesh.apps[HTTP]
         assert isinstance(app, EchoServer)
-        assert app.connections < _MORE_THAN_ENVOYS_OWN_LIMIT  # callers of one identity share them
+        assert app.connections < _MORE_THAN_ENVOYS_OWN_LIMIT  # callers with one identity share connections
         await until(lambda: not (app.raw or app.http.connections))
 
 
@@ -27,7 +27,7 @@ async def test_more_connections_are_open_at_once_than_envoy_lets_in_by_itself() 
     async with running(*world(), allow("any", paths=["/*"])) as mesh:
         connections = [await mesh.open(None) for _ in range(_MORE_THAN_ENVOYS_OWN_LIMIT)]
         try:
-            for first in range(0, len(connections), 20):  # an application takes up so many at a time
+            for first in range(0, len(connections), 20):  # an application accepts this many at a time
                 some = connections[first : first + 20]
                 await asyncio.gather(*(one.send(HttpRequest(path="/x")) for one in some))
                 assert {(await one.response(20)).status for one in some} == {200}

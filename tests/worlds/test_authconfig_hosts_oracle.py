@@ -1,4 +1,4 @@
-"""The oracle of the index of AuthConfigs has the answers of Authorino's own tests and of its documentation."""
+"""The oracle of AuthConfig hosts gives the answers of Authorino's own tests and documentation."""
 
 from __future__ import annotations
 

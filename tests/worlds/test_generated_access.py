@@ -16,7 +16,7 @@ from tests.worlds.test_generated_clusters import authority_of
 
 
 def every_call(backend: str) -> Iterator[Call]:
-    """Every identity with every message, on some of the paths and hosts."""
+    """Yield every identity with every message, on some of the paths and hosts."""
     paths = itertools.cycle(itertools.product(generate.PATHS, ["a.example", "b.example", "example"]))
     for identity in [None, *generate.IDENTITIES]:
         for mcp_method in generate.METHODS:

@@ -1,4 +1,4 @@
-"""On generated AuthConfigs the engine and the oracle of the index agree which AuthConfig serves a host."""
+"""On generated AuthConfigs the engine and the oracle agree on the AuthConfig that serves a host."""
 
 from __future__ import annotations
 
