@@ -142,7 +142,7 @@ def _hopeless(smaller: Lane, policies: int, budget: Budget) -> str | None:
 
 
 class _Loader:
-    """Loads all policies at once, or those of each point at its first question."""
+    """A loader of all policies at once, or of those of each point at its first question."""
 
     def __init__(self, peer: Peer, case: str, built: Built, asks: Sequence[Ask]) -> None:
         self._peer, self._built = peer, built

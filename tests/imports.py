@@ -72,7 +72,7 @@ class NamedContract(Contract):
 
 
 def _package(module: str, root: str) -> str:
-    """Return the package that a module is in; nothing for the root itself, whose names are imported when needed."""
+    """Return the package of a module, or an empty text for the root, whose names are imported when needed."""
     return module.removeprefix(f"{root}.").partition(".")[0] if module.startswith(f"{root}.") else ""
 
 

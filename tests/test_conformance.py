@@ -179,7 +179,7 @@ def test_audited_policies_would_decide_as_they_do_in_force(path: Path, monkeypat
             layers, request = in_force_layers(decision.layers), decision.arrival.request
             by_engine = compile_layers(layers).decide(request) & 1 == 1
             if reference.decide(layers, request).allowed is not by_engine:
-                differing.append(f"{name}: the engine and the reference differ about what audited policies would do")
+                differing.append(f"{name}: the engine and the reference differ about policies in audit mode")
     assert differing == []
 
 

@@ -162,9 +162,7 @@ async def main() -> int:
 async def _go(tour: Tour) -> None:
     say = tour.console.print
     await tour.ask_all(TOUR)
-    say(
-        "\n[bold]A policy is changed:[/bold] the cart may now delete what it charged (requests, methods: [GET, DELETE])"
-    )
+    say("\n[bold]A policy is changed:[/bold] the cart may now delete charges (requests, methods: [GET, DELETE])")
     await tour.save("methods: [GET]", "methods: [GET, DELETE]")
     await tour.ask_all([("The cart deletes a charge", DELETING, "allow")])
     say("\n[bold]And another:[/bold] the cart is for the checkout only, while the web front is connected with it")

@@ -330,8 +330,8 @@ class AgentBench(Bench):
             async with slots:
                 return await self._try(who, each, at)
 
-        heard = await asyncio.gather(*map(make, tries))
-        return {each.name: data for each, data in zip(tries, heard, strict=True)}
+        received = await asyncio.gather(*map(make, tries))
+        return {each.name: data for each, data in zip(tries, received, strict=True)}
 
     async def _try(self, who: str | None, each: Try, at: str) -> bytes:
         return await send_and_receive(

@@ -116,8 +116,8 @@ def _gateway(frontend: Mapping[str, Any]) -> Manifest:
 
 
 def _route(kind: str, name: str, hostnames: Sequence[str], sections: Sequence[str], *matches: Manifest) -> Manifest:
-    told = {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": ROUTE, "value": name}]}}
-    rule: Manifest = {"filters": [told], "backendRefs": [{"name": "server", "port": 80}]}
+    marker = {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": ROUTE, "value": name}]}}
+    rule: Manifest = {"filters": [marker], "backendRefs": [{"name": "server", "port": 80}]}
     spec = {
         "parentRefs": [{"name": "gw", "sectionName": section} for section in sections],
         "hostnames": list(hostnames),
@@ -202,8 +202,8 @@ def status_on(connection: socket.socket, host: str) -> int:
         if is_http2:
             return http2_answers(connection, fields).status(1)
         connection.sendall(b"GET /x HTTP/1.1\r\nhost: %b\r\n\r\n" % host.encode())
-        heard = connection.recv(65536)
-        return int(heard[9:12]) if heard else 0
+        received = connection.recv(65536)
+        return int(received[9:12]) if received else 0
     except OSError:
         return 0
 
@@ -212,8 +212,8 @@ def http2_answers(connection: socket.socket, fields: Sequence[Field], data: byte
     """Send one request over HTTP/2, and return the answers of the server."""
     answers = Answers()
     connection.sendall(opening() + request(*fields, data=data))
-    while 1 not in answers.ended and not answers.gone and (heard := connection.recv(65536)):
-        answers.hear(heard)
+    while 1 not in answers.ended and not answers.gone and (received := connection.recv(65536)):
+        answers.hear(received)
     return answers
 
 

@@ -48,8 +48,8 @@ Field = tuple[bytes, bytes]
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"", *, length: int | None = None) -> bytes:
     """Return a frame. `length` replaces its true length."""
-    told = len(payload) if length is None else length
-    return told.to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+    size = len(payload) if length is None else length
+    return size.to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
 def integer(value: int, bits: int, first: int = 0) -> bytes:

@@ -469,8 +469,10 @@ def tries() -> Iterator[Try]:
         )
     for trailer in _TRAILERS:
         yield Try(f"trailer {trailer[:40]!r}", (_post_body([CHUNKED], b"0\r\n" + trailer + b"\r\n\r\n" + SECRET),))
-        said = [CHUNKED, b"te: trailers", b"trailer: " + trailer.partition(b":")[0][:50].strip(b"\0 \r")]
-        yield Try(f"trailer {trailer[:40]!r}, told of", (_post_body(said, b"0\r\n" + trailer + b"\r\n\r\n"),))
+        length_headers = [CHUNKED, b"te: trailers", b"trailer: " + trailer.partition(b":")[0][:50].strip(b"\0 \r")]
+        yield Try(
+            f"trailer {trailer[:40]!r}, announced", (_post_body(length_headers, b"0\r\n" + trailer + b"\r\n\r\n"),)
+        )
     for line in _LINES:
         yield Try(f"line {line[:40]!r}", (line + b"\r\nhost: a\r\n\r\n",))
         yield Try(f"line {line[:40]!r} after another", (get(b"/api/x") + line + b"\r\nhost: a\r\n\r\n",))

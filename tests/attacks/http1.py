@@ -114,7 +114,7 @@ async def _chunks(source: Source) -> AsyncIterator[bytes]:
         async for piece in _exactly(source, int(size, 16)):
             yield piece
         if await _short_line(source):
-            raise Malformed("a chunk is longer than it said")
+            raise Malformed("a chunk is longer than its size")
     trailers = 0
     while line := await _short_line(source):
         trailers += len(line)

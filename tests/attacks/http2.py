@@ -544,8 +544,8 @@ def _openings() -> Iterator[Try]:
     }.items():
         yield Try(f"{name}, forbidden", (start + bad,))
         yield Try(f"{name}, forbidden by HTTP/1.1", (start + _HTTP1,))
-    told = b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: %s\r\n\r\n"
-    upgrade = b"GET /api/x HTTP/1.1\r\nhost: a\r\n" + told
+    upgrade_headers = b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: %s\r\n\r\n"
+    upgrade = b"GET /api/x HTTP/1.1\r\nhost: a\r\n" + upgrade_headers
     for settings in (b"", b"AA", b"AAMAAABkAAQAoAAAAAIAAAAA", b"!", b"AA\r\nhttp2-settings: AA"):
         yield Try(f"h2c with {settings!r}", (upgrade % settings, opening() + request(*_BAD, stream=3)))
         yield Try(f"h2c with {settings!r}, too early", (upgrade % settings + opening() + request(*_BAD, stream=3),))

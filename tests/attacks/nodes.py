@@ -150,15 +150,15 @@ def outcomes(world: World, number: int, changed: Any) -> list[str]:
     objects = [changed if index == number else each for index, each in enumerate(world.objects)]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1)
     reading = read_text("world.json", text, positioned=reads, namespace=world.settings.namespace)
-    told = _decide(world, sort_documents(reading.documents, world.settings, reading.reporter, reading.twice))
+    results = _decide(world, sort_documents(reading.documents, world.settings, reading.reporter, reading.twice))
     if _is_an_object(changed):
         served = [relevant(each) for each in objects if _is_an_object(each)]
         needs = NeedIndex(world.settings)
         for each in served:
             needs.put(each)
         documents = [document_of(each, world.settings.namespace) for each in served]
-        told += _decide(world, sort_documents(documents, world.settings, Reporter()))
-    return told
+        results += _decide(world, sort_documents(documents, world.settings, Reporter()))
+    return results
 
 
 def _is_an_object(value: Any) -> bool:
@@ -175,10 +175,10 @@ def _decide(world: World, manifests: Manifests) -> list[str]:
         authority = Authority(manifests, world.settings, strict=False)
     except ManifestError as error:
         return [diagnostic.code.id for diagnostic in error.diagnostics]
-    told = [finding.code.id for finding in lint(authority)]
+    results = [finding.code.id for finding in lint(authority)]
     for question in world.questions:
         try:
-            told.append(str(authority.decide(question).verdict))
+            results.append(str(authority.decide(question).verdict))
         except QuestionError as error:
-            told.append(str(error))
-    return told
+            results.append(str(error))
+    return results

@@ -304,7 +304,7 @@ _TRICKS: dict[str, Callable[[str], str]] = {
     "a soft hyphen": lambda p: f"{p[:2]}%c2%ad{p[2:]}",
     "a combining dot": lambda p: f"{p[:2]}%cc%87{p[2:]}",
     "right to left": lambda p: f"/%e2%80%ae{p[1:]}",
-    "a byte that is no UTF-8": lambda p: f"/%ff/..{p}",
+    "a byte that is not UTF-8": lambda p: f"/%ff/..{p}",
     "the whole address": lambda p: f"http://h{p}",
     "the whole address in capitals": lambda p: f"HTTP://H{p}",
     "the whole address, safe": lambda p: f"https://h{p}",

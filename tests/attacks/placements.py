@@ -47,7 +47,7 @@ class Verdict:
     status: int
     arrived: Arrived | None
     refused: bool
-    told: str = ""
+    log_entry: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ SHAPES: dict[str, bytes] = {
     "CONNECT to a path": b"CONNECT /api/x HTTP/1.1\r\nhost: a\r\n\r\n" + SECRET,
     "TRACE": SECRET.replace(b"GET", b"TRACE"),
     "a method in small letters": SECRET.replace(b"GET", b"get"),
-    "a method of nobody": SECRET.replace(b"GET", b"FOO"),
+    "an unknown method": SECRET.replace(b"GET", b"FOO"),
     "two paths": b"GET /api/x /secret HTTP/1.1\r\nhost: a\r\n\r\n",
     "two blanks": b"GET  /secret HTTP/1.1\r\nhost: a\r\n\r\n",
     "tabs": b"GET\t/secret\tHTTP/1.1\r\nhost: a\r\n\r\n",

@@ -113,9 +113,9 @@ def test_an_idle_stream_ends_when_its_caller_is_denied(agents: AgentBench, who: 
     async def stream(caller: str, session: str) -> CallConnection:
         connection = await agents.connect(caller)
         await connection.send(request(None, (_HEADER, session), method="GET"))
-        heard = b""
-        while b": hi" not in heard:
-            heard += (await connection.raw(PATIENCE, enough=1)).body
+        received = b""
+        while b": hi" not in received:
+            received += (await connection.raw(PATIENCE, enough=1)).body
         return connection
 
     async def ended(connection: CallConnection) -> bool:
@@ -203,12 +203,12 @@ def test_a_session_opens_no_way_for_what_is_not_read(agents: AgentBench, who: st
 )
 def test_a_session_that_a_server_must_not_give_reaches_no_client(agents: AgentBench, given: str) -> None:
     agents.servers["maths"].script = lambda _: answer(b"{}", (_HEADER, given))
-    heard = agents.call("free", _INITIALIZE)
-    session = heard.header(_HEADER)
-    assert heard.status == 502 if session is None else session.rpartition(".")[0] == given
+    received = agents.call("free", _INITIALIZE)
+    session = received.header(_HEADER)
+    assert received.status == 502 if session is None else session.rpartition(".")[0] == given
     agents.servers["maths"].script = lambda _: answer(b"{}", (_HEADER, "a"), (_HEADER, "b"))
-    heard = agents.call("free", _INITIALIZE)
-    assert (heard.status, heard.header(_HEADER)) == (502, None)
+    received = agents.call("free", _INITIALIZE)
+    assert (received.status, received.header(_HEADER)) == (502, None)
 
 
 # Lists of tools

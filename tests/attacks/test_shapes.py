@@ -98,12 +98,12 @@ def _expected(placement: Placement) -> dict[str, str]:
 
 async def _answers(attacked: Attacked, data: bytes, wanted: str) -> str:
     """Return the statuses of as many answers as `wanted` has, or of all until the proxy closes."""
-    heard, found = b"", list[bytes]()
+    received, found = b"", list[bytes]()
     async with await attacked.open() as connection:
         await connection.send(data)
         while len(found) < max(1, len(wanted.split())) and (more := (await connection.raw(8, enough=1)).body):
-            heard += more
-            found = re.findall(rb"HTTP/1\.[01] (\d{3})", heard)
+            received += more
+            found = re.findall(rb"HTTP/1\.[01] (\d{3})", received)
     return b" ".join(found).decode()
 
 

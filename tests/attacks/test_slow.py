@@ -73,18 +73,18 @@ def test_what_is_open_when_it_is_denied_is_ended(attacked: Attacked, placement: 
 def test_half_a_connection_is_decided_as_a_whole_one(attacked: Attacked) -> None:
     """A proxy may or may not read a request before it sees the end of the connection."""
     attacked.enforce(ONLY_API)
-    for name, (said, is_whole) in sorted(HALVES.items(), key=lambda half: half[1][1]):  # a whole one may arrive late
+    for name, (sent, is_whole) in sorted(HALVES.items(), key=lambda half: half[1][1]):  # a whole one may arrive late
         attacked.application.arrived.clear()
-        attacked.run(_half(attacked, said))
+        attacked.run(_half(attacked, sent))
         arrived = attacked.application.arrived
         assert is_whole or not arrived, name
         assert [wrong_arrival(attacked, one, outside("/api/")) for one in arrived] == [None] * len(arrived), name
 
 
-async def _half(attacked: Attacked, said: bytes) -> bytes:
+async def _half(attacked: Attacked, sent: bytes) -> bytes:
     """Send bytes, close this half, and return all bytes until the other half closes, too."""
     async with await attacked.open() as connection:
-        if said:
-            await connection.send(said)
+        if sent:
+            await connection.send(sent)
         connection._wire._socket.shutdown(socket.SHUT_WR)
         return (await connection.raw(PATIENCE)).body

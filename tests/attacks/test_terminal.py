@@ -183,8 +183,8 @@ def test_no_command_lets_anything_through(name: str, words: list[str], form: lis
 
 @pytest.mark.parametrize("name", [name for name in _BASES if name not in _REPEATS_NOTHING])
 def test_the_attack_reaches_what_each_command_says(name: str, hostile: World) -> None:
-    said = [CliRunner().invoke(main, [name, *_words(words, hostile)], input=hostile.log) for words in _BASES[name]]
-    assert any(r"\x1b[35m" in one.output for one in said)
+    results = [CliRunner().invoke(main, [name, *_words(words, hostile)], input=hostile.log) for words in _BASES[name]]
+    assert any(r"\x1b[35m" in one.output for one in results)
 
 
 def test_forms_for_programs_keep_what_was_written(hostile: World) -> None:
@@ -230,8 +230,8 @@ def test_no_option_lets_anything_through(
     for value in (HOSTILE, f"a={HOSTILE}", f"{HOSTILE}=b", f"@{HOSTILE}", str(hostile.settings)):
         done = CliRunner().invoke(main, [name, *base, *_given(parameter, value)], input=hostile.log)
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-        said = done.output.encode("utf-8", "surrogateescape")
-        assert wrong(said, terminal=True) == []
+        results = done.output.encode("utf-8", "surrogateescape")
+        assert wrong(results, terminal=True) == []
 
 
 @pytest.mark.parametrize("word", [HOSTILE, f"--{HOSTILE}", f"--{HOSTILE}=a", f"-{HOSTILE}"])
@@ -273,9 +273,9 @@ def test_a_running_mesh_lets_nothing_through(hostile: World) -> None:
         for output in ("text", "json"):
             explained = b"".join(in_pipes(["why", "--name", "hostile", "-o", output], hostile.folder, hostile.log))
             assert wrong(explained) == []
-        told = on_a_terminal(["why", "--name", "hostile"], hostile.folder, hostile.log.splitlines()[-2])
-        assert b"forged" in told
-        assert wrong(told, terminal=True) == []
+        output = on_a_terminal(["why", "--name", "hostile"], hostile.folder, hostile.log.splitlines()[-2])
+        assert b"forged" in output
+        assert wrong(output, terminal=True) == []
         (hostile.good / "new\x1b[35m\n::error::.yaml").write_bytes(
             (hostile.broken / os.listdir(hostile.broken)[0]).read_bytes()
         )

@@ -64,8 +64,8 @@ def test_no_token_is_believed_that_should_not_be(trusting: Trusting) -> None:
 
 @pytest.mark.parametrize("one", TRIES, ids=lambda one: one.name)
 def test_the_offline_verifier_says_the_same(one: TokenTry) -> None:
-    said = verify(one.token, KEYS, EXPECTED, time.time())
-    assert isinstance(said, VerifiedToken) is one.believed
+    verified = verify(one.token, KEYS, EXPECTED, time.time())
+    assert isinstance(verified, VerifiedToken) is one.believed
     if one.headers is None and one.status == (200,):
         assert one.believed
     if not one.believed:
@@ -84,10 +84,10 @@ def test_a_token_that_is_believed_does_not_arrive(trusting: Trusting) -> None:
         sent = [value for name, value in arrived.headers if name.lower() == "authorization"]
         assert sent == ([f"Bearer {one.token}"] if kept else []), one.name
         assert not [name for name, _ in arrived.headers if name.lower().startswith("x-eastgate-auth")]
-    told = [(one, shown[one.name]) for one in TRIES if one.headers is not None]
+    arrivals = [(one, shown[one.name]) for one in TRIES if one.headers is not None]
     if not trusting.placement.tokens:  # the proxy must not remove a token that is not of the mesh
         own = ("x-eastgate-",) if trusting.placement.is_gateway else ()
-        for one, arrived in told:
+        for one, arrived in arrivals:
             sent_by_client = {header for header in one.sent if not header[0].startswith(own)}
             assert arrived is None or sent_by_client <= set(arrived.headers), one.name
 

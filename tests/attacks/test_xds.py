@@ -34,7 +34,7 @@ async def _served() -> AsyncIterator[tuple[Plane, Client, str]]:
         assert content(await victim.take()) == ({"key": b"changed"}, [])
 
 
-async def _heard(address: str, method: str, metadata: Metadata, sent: Iterable[bytes]) -> list[bytes]:
+async def _received(address: str, method: str, metadata: Metadata, sent: Iterable[bytes]) -> list[bytes]:
     """Send messages, and return all answers until the server ends the stream or is silent."""
     found: list[bytes] = []
     async with grpc.aio.insecure_channel(address) as channel:
@@ -60,8 +60,8 @@ async def _all(tries: Sequence[tuple[str, Any]]) -> dict[str, list[bytes]]:
             found: list[bytes] = await task
             return found
 
-    heard = await asyncio.gather(*(limited(task) for _, task in tries))
-    return dict(zip([name for name, _ in tries], heard, strict=True))
+    received = await asyncio.gather(*(limited(task) for _, task in tries))
+    return dict(zip([name for name, _ in tries], received, strict=True))
 
 
 async def test_nobody_gets_anything_in_the_name_of_another() -> None:
@@ -70,10 +70,12 @@ async def test_nobody_gets_anything_in_the_name_of_another() -> None:
         revoked = p.tokens.issue("gone")
         p.tokens.revoke("gone")
         mine = p.tokens.issue(MINE)
-        assert await _heard(p.address, METHOD, (("authorization", f"Bearer {mine}"),), asked)
+        assert await _received(p.address, METHOD, (("authorization", f"Bearer {mine}"),), asked)
         tries = impostors(mine, theirs, revoked)
-        heard = await _all([(name, _heard(p.address, METHOD, told, _as(node, asked))) for name, node, told in tries])
-        assert {name: found for name, found in heard.items() if found} == {}
+        received = await _all(
+            [(name, _received(p.address, METHOD, metadata, _as(node, asked))) for name, node, metadata in tries]
+        )
+        assert {name: found for name, found in received.items() if found} == {}
 
 
 def _as(node: str, sent: Iterable[bytes]) -> list[bytes]:
@@ -92,12 +94,12 @@ async def test_no_message_gets_at_what_belongs_to_another() -> None:
             node = f"m{number:03}"
             assert len(node) == len(MINE)
             p.store.put(node, [resource(LISTENER, "own", "1"), resource(SECRET, "own", "1")])
-            told = (("authorization", f"Bearer {p.tokens.issue(node)}"),)
+            metadata = (("authorization", f"Bearer {p.tokens.issue(node)}"),)
             own = [data.replace(MINE.encode(), node.encode()) for data in sent]
-            tries.append((name, _heard(p.address, METHOD, told, own)))
-        heard = await _all(tries)
-        assert [name for name, found in heard.items() if _SECRET.encode() in b"".join(found)] == []
-        assert sum(map(bool, heard.values())) > len(tries) / 4  # many tries get their own resources
+            tries.append((name, _received(p.address, METHOD, metadata, own)))
+        received = await _all(tries)
+        assert [name for name, found in received.items() if _SECRET.encode() in b"".join(found)] == []
+        assert sum(map(bool, received.values())) > len(tries) / 4  # many tries get their own resources
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -105,7 +107,7 @@ async def test_nothing_else_is_served(method: str) -> None:
     _, sent = next(messages())
     async with _served() as (p, _, _):
         metadata = (("authorization", f"Bearer {p.tokens.issue(MINE)}"),)
-        assert await _heard(p.address, method, metadata, sent) == []
+        assert await _received(p.address, method, metadata, sent) == []
 
 
 async def test_who_never_reads_and_who_is_never_done_disturb_nobody() -> None:

@@ -156,8 +156,8 @@ def _of_purposes(forge: Forge) -> Iterator[CertificateTry]:
         for critical in (False, True) if purposes is not None else (False,):
             for shift in range(3):  # at every alignment in base64
                 leaf = Leaf(purposes=purposes, critical=critical, common_name="x" * (1 + shift))
-                told = f"for {name}{', critical' if critical else ''}, moved by {shift}"
-                yield CertificateTry(told, _of(forge, leaf), alice)
+                label = f"for {name}{', critical' if critical else ''}, moved by {shift}"
+                yield CertificateTry(label, _of(forge, leaf), alice)
     # The texts for client authentication, in a name
     planted = x509.ExtendedKeyUsage([CLIENT]).public_bytes().decode("latin-1")
     leaf = Leaf(purposes=(SERVER,), common_name=f"\x06\x03\x55\x1d\x25\x04\x0c{planted}"[:64])

@@ -172,8 +172,8 @@ def compare(attacked: Attacked, requests: Iterable[Http], reading: Reading) -> I
         if arrived is not None and (problem := wrong_arrival(attacked, arrived, reading)) is not None:
             yield f"{http}: {problem}"
         elif arrived is not None and denial is not None:
-            yield f"{http}: the proxy lets through ({verdict.told}) what the engine denies ({denial})"
+            yield f"{http}: the proxy allows ({verdict.log_entry}), but the engine denies ({denial})"
         elif arrived is not None and not verdict.status:
             yield f"{http}: arrived, and its answer was lost"
         elif arrived is None and denial is None and not verdict.refused:
-            yield f"{http}: the proxy denies ({verdict.status} {verdict.told}) what the engine allows"
+            yield f"{http}: the proxy denies ({verdict.status} {verdict.log_entry}), but the engine allows"

@@ -133,7 +133,7 @@ def messages() -> Iterator[tuple[str, list[bytes]]]:
             f"{short} that it says it has",
             [_asking(type_url, "key", node=own, initial_resource_versions={"key": "1"})],
         )
-        yield f"{short} with a nonce of nobody", [start, _asking(type_url, "key", response_nonce="1")]
+        yield f"{short} with an unknown nonce", [start, _asking(type_url, "key", response_nonce="1")]
         yield (
             f"{short} given up and asked for",
             [start, _asking(type_url, "key", resource_names_unsubscribe=["*", "key"])],

@@ -9,7 +9,7 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     with contextlib.suppress(ValueError):  # another folder with goldens has it too
-        parser.addoption("--update", action="store_true", help="write what came out into the expected files")
+        parser.addoption("--update", action="store_true", help="rewrite the expected files")
 
 
 @pytest.fixture

@@ -27,12 +27,12 @@ def _paths_start_in_this_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("manifest", MANIFESTS)
 def test_a_broken_manifest_gets_the_diagnostics_of_its_golden(manifest: str, update: bool) -> None:
-    said = render_all(findings(manifest)) + "\n"
+    rendered = render_all(findings(manifest)) + "\n"
     golden = expected(manifest)
     if update:
-        golden.write_text(said, encoding="utf-8")
-    assert golden.exists(), "there is no golden: run pytest tests/broken --update, and read what it wrote"
-    assert said == golden.read_text(encoding="utf-8")
+        golden.write_text(rendered, encoding="utf-8")
+    assert golden.exists(), "there is no golden: run pytest tests/broken --update, and read the new file"
+    assert rendered == golden.read_text(encoding="utf-8")
 
 
 def test_every_golden_has_its_manifest() -> None:

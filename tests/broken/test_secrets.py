@@ -193,9 +193,9 @@ spec:
 
 @pytest.mark.parametrize("text", OPEN.values(), ids=OPEN)
 def test_what_only_names_a_secret_is_shown(text: str) -> None:
-    told = render_all(read("s.yaml", text).reporter)
-    assert "visible" in told
-    assert "***" not in told
+    output = render_all(read("s.yaml", text).reporter)
+    assert "visible" in output
+    assert "***" not in output
 
 
 def test_of_a_secret_its_fields_and_its_name_are_shown() -> None:
@@ -259,9 +259,9 @@ HOLDING_ITEM = """\
 )
 def test_in_a_list_only_the_values_of_secrets_are_hidden(items: str) -> None:
     text = f"apiVersion: v1\nkind: List\nitems:\n{items}"
-    told = diagnostics_text("s.yaml", text)
-    assert leaks(told) == []
-    assert "metadata: {name: visible, labels: {a: 1}}" in told
+    output = diagnostics_text("s.yaml", text)
+    assert leaks(output) == []
+    assert "metadata: {name: visible, labels: {a: 1}}" in output
     assert "    visible: *****" in lines_of("s.yaml", text)
 
 
@@ -269,9 +269,9 @@ def test_in_a_list_of_json_only_the_values_of_secrets_are_hidden() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "visible", "labels": {"a": 1}}}
     secret = {"apiVersion": "v1", "kind": "Secret", "data": {"visible": 31337}, "metadata": {"name": "keys"}}
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, secret]}, indent=4)
-    told = diagnostics_text("s.json", text)
-    assert leaks(told) == []
-    assert '"a": 1' in told
+    output = diagnostics_text("s.json", text)
+    assert leaks(output) == []
+    assert '"a": 1' in output
     assert any('"visible": *****' in line for line in lines_of("s.json", text))
 
 

@@ -47,7 +47,7 @@ _AT_GATEWAYS = {
 """The rights that the controller uses only with a connected Gateway proxy. Other projects define these kinds."""
 
 REASONS = {
-    "a policy is read again only after somebody else has written to it at the same moment": (
+    "a policy is read again only after a concurrent write by another client": (
         ("get", "agentic.networking.x-k8s.io", "accesspolicies"),
         ("get", "agentic.networking.x-k8s.io", "xaccesspolicies"),
         ("get", "agentic.prototype.x-k8s.io", "accesspolicies"),
@@ -57,7 +57,7 @@ REASONS = {
         ("get", "gateway.networking.x-k8s.io", "authorizationpolicies"),
         ("get", "gateway.networking.x-k8s.io", "xauthorizationpolicies"),
     ),
-    "the GatewayClass is made where Gateway API comes later than the controller": (
+    "the GatewayClass is created if Gateway API is installed after the controller": (
         ("create", "gateway.networking.k8s.io", "gatewayclasses"),
     ),
 }

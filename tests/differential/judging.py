@@ -78,13 +78,13 @@ def known(ask: Ask, answer: Answer) -> Known | None:
 def difference(ask: Ask, decision: Decision, answer: Answer) -> str | None:
     """Return the difference in words, or None."""
     if answer.allowed and not decision.allowed:
-        return f"the proxy allows ({answer.who}) what the engine denies ({decision.reason})"
+        return f"the proxy allows ({answer.who}), but the engine denies ({decision.reason})"
     if answer.allowed and answer.status == 0:
         return f"the proxy allows it ({answer.who}), and its answer was lost"
     if known(ask, answer) is not None:
         return None
     if answer.allowed != decision.allowed:
-        return f"the proxy denies ({answer.status} {answer.who}) what the engine allows ({decision.reason})"
+        return f"the proxy denies ({answer.status} {answer.who}), but the engine allows ({decision.reason})"
     if _is_unknown(ask, answer):
         return None  # for bytes that are not HTTP, the engine names one of many reasons
     expected = outcomes(decision)

@@ -24,12 +24,14 @@ _LATE_SECONDS = 0.2  # a worker of Envoy may apply a listener a moment after its
 class Difference(AssertionError):  # noqa: N818 - the name is clear
     """A difference between engine and proxy. The message has everything to reproduce it."""
 
-    def __init__(self, policies: Sequence[Manifest], settings: Settings, ask: Ask, answer: Answer, said: str) -> None:
+    def __init__(
+        self, policies: Sequence[Manifest], settings: Settings, ask: Ask, answer: Answer, problem: str
+    ) -> None:
         changed = {k: v for k, v in settings.to_json().items() if v != Settings().to_json()[k]}
         wire = "raw bytes" if ask.http is None else ask.http.to_bytes().decode("utf-8", "surrogateescape")
         logged = answer.request or answer.connection
         super().__init__(
-            f"{said}\n  ask: {ask}\n  on the wire: {wire!r}\n  settings: {json.dumps(changed)}\n"
+            f"{problem}\n  ask: {ask}\n  on the wire: {wire!r}\n  settings: {json.dumps(changed)}\n"
             f"  the proxy's log: {logged}\n  policies: {json.dumps(list(policies), ensure_ascii=False)}"
         )
 
@@ -69,14 +71,14 @@ def compare(
     for ask, answer in zip(asks, bench.ask(asks), strict=True):
         decision = authority.decide(ask.question())
         tally.decisions += 1
-        said = difference(ask, decision, answer)
-        if said is not None:
+        problem = difference(ask, decision, answer)
+        if problem is not None:
             time.sleep(_LATE_SECONDS)
             (again,) = bench.ask([ask])
             if difference(ask, decision, again) is None:
-                tally.late.append(f"{said}: {ask}, {answer.connection}, {answer.request}")
+                tally.late.append(f"{problem}: {ask}, {answer.connection}, {answer.request}")
             else:
-                yield Difference(policies, authority.settings, ask, again, said)
+                yield Difference(policies, authority.settings, ask, again, problem)
         expected = known(ask, answer)
         outcome = "allowed" if answer.allowed else "closed" if answer.request is None else str(answer.status)
         tally.kinds[expected.name if expected is not None else outcome] += 1

@@ -18,8 +18,8 @@ from tests.faults.worlds import HTTP, allow, world
 async def main() -> None:
     async with running(*world(HTTP, servers=3), allow("all", "alice")) as mesh:
         assert (await mesh.call("alice")).status == 200
-        told = {"processes": descendants(os.getpid()), "folder": str(mesh.mesh.rundir.path)}
-        print(json.dumps(told), flush=True)
+        parts = {"processes": descendants(os.getpid()), "folder": str(mesh.mesh.rundir.path)}
+        print(json.dumps(parts), flush=True)
         await asyncio.Event().wait()
 
 

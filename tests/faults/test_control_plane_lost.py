@@ -53,11 +53,11 @@ async def test_a_control_plane_that_goes_and_comes_back_is_not_noticed_by_traffi
             await answers.more("kept out")
             back, sent = asyncio.Event(), mesh.sent()
 
-            def heard(event: ServerEvent) -> None:
+            def on_event(event: ServerEvent) -> None:
                 if isinstance(event, Connected):
                     back.set()
 
-            mesh.mesh.server.listen(heard)
+            mesh.mesh.server.listen(on_event)
             await mesh.mesh.server.start(address)
             await asyncio.wait_for(back.wait(), _RECONNECT_SECONDS)
             await mesh.mesh.server.wait_settled(SERVER)
@@ -80,11 +80,11 @@ async def test_a_change_that_was_made_while_it_was_away_is_enforced_when_it_is_b
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
         accepted = asyncio.Event()
 
-        def heard(event: ServerEvent) -> None:
+        def on_event(event: ServerEvent) -> None:
             if isinstance(event, Acked) and event.type_url == EXTENSION:
                 accepted.set()
 
-        mesh.mesh.server.listen(heard)
+        mesh.mesh.server.listen(on_event)
         await mesh.mesh.server.start(address)
         await asyncio.wait_for(accepted.wait(), _RECONNECT_SECONDS)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (403, 200)
@@ -111,14 +111,14 @@ class ControlPlane:
 
 
 @asynccontextmanager
-async def control_plane(told: dict[str, Any]) -> AsyncIterator[ControlPlane]:
+async def control_plane(config: dict[str, Any]) -> AsyncIterator[ControlPlane]:
     program = str(Path(__file__).with_name("control_plane.py"))
     process = await asyncio.create_subprocess_exec(
         sys.executable, program, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     try:
         assert process.stdin is not None
-        process.stdin.write(json.dumps(told).encode() + b"\n")
+        process.stdin.write(json.dumps(config).encode() + b"\n")
         running = ControlPlane(process)
         assert await running.receive() == {"listens": True}
         yield running
@@ -136,7 +136,7 @@ async def test_a_control_plane_that_is_killed_and_started_again_is_not_noticed_b
     app = EchoServer(str(runtime / "app.sock"), SERVER, HTTP)
     with Addresses() as addresses:
         address = addresses.assign([SERVER])[SERVER]
-        told = {
+        config = {
             "node": SERVER,
             "address": address,
             "ports": {HTTP: HTTP},
@@ -164,7 +164,7 @@ async def test_a_control_plane_that_is_killed_and_started_again_is_not_noticed_b
         )
         try:
             assert await get("alice", "/api/x") == 0  # the proxy has no resources
-            async with control_plane(told) as first:
+            async with control_plane(config) as first:
                 assert len(await first.receive()) == 6  # resources of every type
                 await wait_until_listening([(address, HTTP)], 5)
                 async with hammering(calls) as answers:
@@ -172,7 +172,7 @@ async def test_a_control_plane_that_is_killed_and_started_again_is_not_noticed_b
                     os.kill(first.process.pid, signal.SIGKILL)
                     await first.process.wait()
                     await answers.more("kept out")
-                    async with control_plane(told) as second:
+                    async with control_plane(config) as second:
                         assert await second.receive() == {}, "it has everything already"
                         await answers.more("kept out")
                         assert answers.only("allowed", 200)

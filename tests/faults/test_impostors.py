@@ -25,12 +25,12 @@ async def _status(mesh: Running, tls: ssl.SSLContext | None) -> int:
 _ALICE, _BOB = sa("alice"), sa("bob")
 _REFUSED: dict[str, tuple[str, ...]] = {
     "without a name": (),
-    "with a URI that is no SPIFFE ID": ("https://cluster.local/ns/shop/sa/alice",),
+    "with a URI that is not a SPIFFE ID": ("https://cluster.local/ns/shop/sa/alice",),
     "of a user in the domain": ("spiffe://alice@cluster.local/ns/shop/sa/alice",),
     "with a port in the domain": ("spiffe://cluster.local:443/ns/shop/sa/alice",),
     "with a domain and nothing else": ("spiffe://cluster.local",),
-    "with the word for nobody": ("none",),
-    "with two names, the first of which is no ID": ("https://cluster.local", _ALICE),
+    "with the word for anonymous callers": ("none",),
+    "with two names, the first not an ID": ("https://cluster.local", _ALICE),
 }
 _NOT_ONE_ID: dict[str, tuple[str, ...]] = {
     "with two SPIFFE IDs, the right one first": (_ALICE, _BOB),
@@ -49,7 +49,7 @@ async def test_certificates_of_others_are_refused() -> None:
         "right": (forge.forged(_ALICE), 200),
         "of another authority of the same name": (stranger.forged(_ALICE), 0),
         "signed by itself": (forge.forged(_ALICE, self_signed=True), 0),
-        "of a caller whom nobody allows": (forge.forged(_BOB), 0),
+        "of a caller that no policy allows": (forge.forged(_BOB), 0),
         "in capital letters": (forge.forged(_ALICE.replace("alice", "ALICE")), 0),
         "with a path that climbs": (forge.forged("spiffe://cluster.local/ns/shop/sa/x/../alice"), 0),
         "with a DNS name in place of an ID": (forge.forged(dns=["alice.shop"]), 0),

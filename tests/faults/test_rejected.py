@@ -77,9 +77,9 @@ async def test_a_rejected_rule_for_requests_closes_its_port_until_it_is_mended(s
     spoiler.keys, spoiler.policy = {_REQUESTS}, _BAD
     async with running(*_BASE, _API) as mesh:
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (200, 403)
-        told = await mesh.change(*_BASE, _API, bad(paths=["/new"]))
-        assert isinstance(told, PartlyEnforced)
-        assert told.closed == (f"{SERVER} port {HTTP}",)
+        event = await mesh.change(*_BASE, _API, bad(paths=["/new"]))
+        assert isinstance(event, PartlyEnforced)
+        assert event.closed == (f"{SERVER} port {HTTP}",)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (0, 0)
         [closed] = mesh.events_of(NotEnforced)
         assert (closed.workload, closed.port, closed.policies) == (SERVER, HTTP, (_BAD,))
@@ -87,13 +87,13 @@ async def test_a_rejected_rule_for_requests_closes_its_port_until_it_is_mended(s
         assert _rejections(mesh, EXTENSION) == 1
         # All others are updated meanwhile: another proxy, and another port.
         more = [*_BASE, allow("bob", "bob"), allow("second-bob", "bob", app="server1")]
-        told = await mesh.change(*more, _API, bad(paths=["/new"]))
-        assert isinstance(told, PartlyEnforced)
+        event = await mesh.change(*more, _API, bad(paths=["/new"]))
+        assert isinstance(event, PartlyEnforced)
         assert (await mesh.call("bob", workload="shop/server1")).status == 200
         assert await mesh.get("bob", "/api/x", RAW) == 403
         assert await mesh.get("bob", "/api/x") == 0
-        told = await mesh.change(*_BASE, _API, allow("mended", "alice", paths=["/new"]))
-        assert isinstance(told, Enforced)
+        event = await mesh.change(*_BASE, _API, allow("mended", "alice", paths=["/new"]))
+        assert isinstance(event, Enforced)
         assert (await mesh.get("alice", "/new"), await mesh.get("bob", "/new")) == (200, 0)
         assert mesh.metric("eastgate_not_enforced") == 0
         status = mesh.mesh.server.status(SERVER)
@@ -141,8 +141,8 @@ async def test_trust_that_a_proxy_rejects_closes_all_of_its_ports(spoiler: Spoil
     """With the old roots, a proxy would still accept a trust domain that was removed."""
     async with running(*_BASE, _API) as mesh:
         spoiler.keys = {_TRUST}
-        told = await mesh.change(*_BASE)
-        assert isinstance(told, PartlyEnforced)
+        event = await mesh.change(*_BASE)
+        assert isinstance(event, PartlyEnforced)
         assert (await mesh.get("alice", "/api/x"), (await mesh.call("alice", b"x", port=RAW)).status) == (0, 0)
         assert {one.port for one in mesh.events_of(NotEnforced) if one.workload == SERVER} == {HTTP, RAW}
         spoiler.keys = set()
@@ -183,9 +183,9 @@ async def test_nothing_old_is_in_force_while_a_port_opens_again(spoiler: Spoiler
 async def test_a_rejected_audit_closes_nothing_and_is_not_called_enforced(spoiler: Spoiler) -> None:
     async with running(*_BASE, _API) as mesh:
         spoiler.keys = {_AUDIT}
-        told = await mesh.change(*_BASE, _API, allow("more", "alice", paths=["/more"]))
-        assert isinstance(told, PartlyEnforced)
-        assert (told.closed, any("audit" in one for one in told.missing)) == ((), True)
+        event = await mesh.change(*_BASE, _API, allow("more", "alice", paths=["/more"]))
+        assert isinstance(event, PartlyEnforced)
+        assert (event.closed, any("audit" in one for one in event.missing)) == ((), True)
         assert (await mesh.get("alice", "/more"), await mesh.get("alice", "/new")) == (200, 403)
 
 
@@ -198,8 +198,8 @@ async def test_what_is_too_much_for_a_proxy_is_not_sent_and_closes_its_port(
 
     monkeypatch.setattr(closures, "find_obstacle", find_obstacle)
     async with running(*_BASE, _API) as mesh:
-        told = await mesh.change(*_BASE, _API, bad(paths=["/new"]))
-        assert isinstance(told, PartlyEnforced)
+        event = await mesh.change(*_BASE, _API, bad(paths=["/new"]))
+        assert isinstance(event, PartlyEnforced)
         assert _rejections(mesh, EXTENSION) == 0
         assert await mesh.get("alice", "/api/x") == 0
         assert [(one.port, why in one.message) for one in mesh.events_of(NotEnforced)] == [(HTTP, True)]

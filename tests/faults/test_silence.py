@@ -29,15 +29,15 @@ _DATE = re.compile(rb"date: [^\r]+\r\n")
 
 async def test_denials_of_different_policies_are_the_same_byte_for_byte() -> None:
     async with running(*_BASE) as mesh:
-        heard = set()
+        answers = set()
         for who, request in _DENIED:
-            said = await mesh.exchange(who, request.encode("a"), quiet=0.1)
-            heard.add(_DATE.sub(b"", said))
-        assert len(heard) == 1, heard
-        [said] = heard
-        assert said.startswith(b"HTTP/1.1 403 Forbidden\r\n")
-        assert said.endswith(b"\r\n\r\nforbidden\n")
-        assert set(re.findall(rb"\r\n([^:\r]+):", said)) == {b"content-length", b"content-type"}
+            received = await mesh.exchange(who, request.encode("a"), quiet=0.1)
+            answers.add(_DATE.sub(b"", received))
+        assert len(answers) == 1, answers
+        [received] = answers
+        assert received.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+        assert received.endswith(b"\r\n\r\nforbidden\n")
+        assert set(re.findall(rb"\r\n([^:\r]+):", received)) == {b"content-length", b"content-type"}
         # A different policy denied each request, as the proxy's log shows.
         assert len({one.decision for one in mesh.seen() if one.status == 403}) == 3
 
@@ -45,11 +45,11 @@ async def test_denials_of_different_policies_are_the_same_byte_for_byte() -> Non
 async def test_no_answer_names_a_policy_or_the_proxy() -> None:
     async with running(*_BASE) as mesh:
         asked = [*_DENIED, ("alice", HttpRequest(path="/api/x")), ("alice", HttpRequest(path="/api%2fx"))]
-        said = [await mesh.exchange(who, request.encode("a"), quiet=0.1) for who, request in asked]
-        said += [
+        received = [await mesh.exchange(who, request.encode("a"), quiet=0.1) for who, request in asked]
+        received += [
             await mesh.exchange("alice", data, quiet=0.1) for data in (b"GET * HTTP/1.1\r\n\r\n", b"x", b"GET / X")
         ]
-        for one in said:
+        for one in received:
             head = one.partition(b"\r\n\r\n")[0].lower()
             assert not [name for name in _NAMES if name.encode() in one]
             for word in (b"envoy", b"rbac", b"eastgate", b"spiffe", b"policy", b"server:"):

@@ -140,9 +140,9 @@ class _Slow:
             await self._writer.drain()
 
     async def _hear(self) -> None:
-        heard = await asyncio.wait_for(self._reader.read(65536), PATIENCE)
-        assert heard, "closed"
-        self._incoming.write(heard)
+        received = await asyncio.wait_for(self._reader.read(65536), PATIENCE)
+        assert received, "closed"
+        self._incoming.write(received)
 
     async def request(self, *pieces: bytes) -> bytes:
         """Send a request in pieces, and return the first bytes of the answer."""

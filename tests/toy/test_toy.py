@@ -118,8 +118,8 @@ def test_its_setting_is_taken_by_its_name(eastgate: Run) -> None:
 
 def test_one_with_errors_closes_what_it_targets_and_no_more(eastgate: Run) -> None:
     Path("party.yaml").write_text(PARTY.read_text().replace("[web]", "[Web]"))
-    said = eastgate("check", "-f", "party.yaml", "--from", "sa:shop/web", *CALL, code=2).output
-    assert f"error[{GUEST.id}]: `Web` is no name of a service account" in said
+    output = eastgate("check", "-f", "party.yaml", "--from", "sa:shop/web", *CALL, code=2).output
+    assert f"error[{GUEST.id}]: `Web` is not the name of a service account" in output
     shown = eastgate("get", "policies", "-f", "party.yaml", code=2).stdout.splitlines()[1].split()
     assert shown[:7] == ["shop", "cart", "GuestList", "Pod/{app:", "cart}", "UNREADABLE", "1"]
     assert "closed" in eastgate("describe", "pod", "cart", "-f", "party.yaml", code=2).stdout
@@ -129,8 +129,8 @@ def test_one_with_errors_closes_what_it_targets_and_no_more(eastgate: Run) -> No
 def test_a_misspelt_group_or_version_is_not_left_aside(eastgate: Run) -> None:
     for written in ("toy.example.org/v1", "toy.example.com/v2"):
         Path("party.yaml").write_text(PARTY.read_text().replace("toy.example.com/v1", written))
-        said = eastgate("check", "-f", "party.yaml", "--from", "sa:shop/thief", *CALL, code=2).output
-        assert "toy.example.com/v1" in said
+        output = eastgate("check", "-f", "party.yaml", "--from", "sa:shop/thief", *CALL, code=2).output
+        assert "toy.example.com/v1" in output
 
 
 # Reporting
@@ -198,9 +198,9 @@ def test_convert_writes_what_the_dialect_can_and_it_decides_alike(eastgate: Run)
 
 def test_convert_says_what_it_cannot(eastgate: Run) -> None:
     for to in ("linkerd", "istio"):
-        said = eastgate("convert", "--to", to, "-f", "party.yaml", code=1).output
-        assert f"GuestList/shop/cart cannot be converted to {to}" in said
-        assert "1 policy is not converted and must stay in force" in said
+        output = eastgate("convert", "--to", to, "-f", "party.yaml", code=1).output
+        assert f"GuestList/shop/cart cannot be converted to {to}" in output
+        assert "1 policy is not converted and must stay in force" in output
 
 
 def test_an_api_server_and_editors_can_have_it(eastgate: Run) -> None:

@@ -347,13 +347,13 @@ calls = st.lists(
 
 def _injection(draw: st.DrawFn, pod: Manifest) -> Manifest:
     """Draw the injection labels and annotations of a pod. Most pods have none."""
-    said = {"sidecar.istio.io/inject": draw(st.sampled_from(["true", "false"]))}
+    injection = {"sidecar.istio.io/inject": draw(st.sampled_from(["true", "false"]))}
     metadata: Manifest = pod["metadata"]
     match draw(st.integers(0, 7)):
         case 0:
-            metadata = {**metadata, "labels": {**metadata["labels"], **said}}
+            metadata = {**metadata, "labels": {**metadata["labels"], **injection}}
         case 1:
-            metadata = {**metadata, "annotations": said}
+            metadata = {**metadata, "annotations": injection}
     return {**pod, "metadata": metadata}
 
 

@@ -50,7 +50,7 @@ class Injection:
 def asked(pod: Manifest) -> str | None:
     """Return the injection setting of a pod. A label takes precedence over an annotation."""
     metadata = pod["metadata"]
-    for said in (metadata.get("labels", {}), metadata.get("annotations", {})):
-        if INJECT in said:
-            return str(said[INJECT])
+    for settings in (metadata.get("labels", {}), metadata.get("annotations", {})):
+        if INJECT in settings:
+            return str(settings[INJECT])
     return None

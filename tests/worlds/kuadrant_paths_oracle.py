@@ -43,7 +43,7 @@ class Path:
 
     @property
     def identifier(self) -> str:
-        """The path as upstream writes it, without the GatewayClass."""
+        """Return the path in upstream's form, without the GatewayClass."""
         return f"{self.gateway}|{self.gateway}#{self.listener}|{self.route}|{self.route}#{self.rule}"
 
 

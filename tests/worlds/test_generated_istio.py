@@ -66,7 +66,7 @@ def address_of(target: Manifest) -> str:
 
 
 def without_name(call: Call) -> Call:
-    """A plaintext connection has no server name."""
+    """Return a plaintext call without a server name, which only TLS has."""
     return call if call.identity is not None else replace(call, sni="")
 
 

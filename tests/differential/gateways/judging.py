@@ -55,7 +55,7 @@ KNOWN = (
     ),
     Known(
         "not-http-to-the-inspector",
-        "a request line with bytes beyond ASCII is not HTTP to Envoy's inspector, and a gateway takes nothing else",
+        "a request line with bytes beyond ASCII is not HTTP for Envoy's inspector, and a gateway accepts only HTTP",
         lambda ask, answer: answer.logged is None and answer.status == 0 and not ask.http.target.isascii(),
     ),
     Known(
@@ -65,7 +65,7 @@ KNOWN = (
     ),
     Known(
         "no-such-session",
-        "a session id that was not given to this caller for this server is none: 404, as the protocol has it",
+        "a session id that this caller did not get for this server is invalid: 404, as in the protocol",
         lambda ask, answer: _decision(answer) == "404:no-such-session" and ask.header("mcp-session-id") is not None,
     ),
     Known(
@@ -80,8 +80,8 @@ KNOWN = (
     ),
     Known(
         "unclear-values",
-        "more than eight values of one name where a pattern looks, values that Envoy joins, paths that an expression "
-        "of a route could tell apart, and encoded slashes where paths choose among policies, are refused",
+        "more than eight values of one name with a pattern, values that Envoy joins, paths that an expression "
+        "of a route could distinguish, and encoded slashes if paths choose among policies, are refused",
         lambda ask, answer: _who(answer) in ("unclear-values", "unclear-route") and _is_unclear(ask),
     ),
 )
@@ -99,11 +99,11 @@ def difference(
     reached = answer.server is not None
     if not expected:
         named = destination.id if destination is not None else "nowhere"
-        return f"the gateway led it to {named}, and the rule that the engine takes has no such backend"
+        return f"the gateway routed it to {named}, which is no backend of the engine's rule"
     if reached and not all(each.decision.allowed for each in expected):
         return f"it reached {answer.server} ({_decision(answer)}), and the engine denies ({_reason(expected)})"
     if reached and (misread := _difference_of_readings(authority, ask, destination)):
-        return f"it reached {answer.server}, which may take it for what is denied ({misread})"
+        return f"it reached {answer.server}, which may read it as a denied request ({misread})"
     if known(ask, answer) is not None:
         return None if not reached else f"it was refused ({_decision(answer)}), and reached {answer.server}"
     if answer.logged is None:
@@ -176,7 +176,7 @@ def _difference_of_allowed(
 ) -> str | None:
     if destination.unsupported:
         is_refused = answer.server is None and (answer.status == 500 or _is_grpc(ask))
-        return None if is_refused else f"what cannot be done was done: {answer.status}"
+        return None if is_refused else f"the gateway did not refuse an unsupported destination: {answer.status}"
     redirect = next((each for each in destination.filters if isinstance(each, Redirect)), None)
     if redirect is not None:
         if answer.server is not None or (answer.status != redirect.status and not _is_grpc(ask)):
