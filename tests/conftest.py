@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         quick.fewer_examples(
-            getattr(item, "obj", None), quick.EXAMPLES if config.getoption("--quick") else quick.MOST_EXAMPLES
+            getattr(item, "obj", None), quick.QUICK_EXAMPLES if config.getoption("--quick") else quick.MAX_EXAMPLES
         )
 
 

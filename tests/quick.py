@@ -16,8 +16,8 @@ import pytest
 from hypothesis import settings
 
 __all__ = [
-    "EXAMPLES",
-    "MOST_EXAMPLES",
+    "MAX_EXAMPLES",
+    "QUICK_EXAMPLES",
     "fewer_examples",
     "give_settings",
     "is_quick",
@@ -88,10 +88,10 @@ SLOW = (
 )
 """Other slow tests."""
 
-EXAMPLES = 10
+QUICK_EXAMPLES = 10
 """The most examples that a generated test draws in a quick run."""
 
-MOST_EXAMPLES = 200
+MAX_EXAMPLES = 200
 """The most examples in other runs. `make soak` draws as many as a test asks for, and more."""
 
 _STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "subprocess.Popen"}
@@ -150,7 +150,7 @@ def is_quick(item: pytest.Item) -> bool:
     return not any(map(item.get_closest_marker, ("real", "slow", "apiserver")))
 
 
-def fewer_examples(test: object, most: int = EXAMPLES) -> None:
+def fewer_examples(test: object, most: int = QUICK_EXAMPLES) -> None:
     """Limit the examples of a generated test, even if the test asks for more."""
     own = settings_of(test)
     if own is not None and own.max_examples > most:

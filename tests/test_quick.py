@@ -71,4 +71,4 @@ def test_a_generated_test_looks_at_few_examples_also_where_it_asks_for_many() ->
     quick.fewer_examples(_generated)
     after = quick.settings_of(_generated)
     assert after is not None
-    assert after.max_examples == quick.EXAMPLES
+    assert after.max_examples == quick.QUICK_EXAMPLES

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests import tracing
 
-EXPECTED = [number <= tracing.FIRST or number % tracing.EVERY == 0 for number in range(1, 101)]
+EXPECTED = [number <= tracing.FIRST_EXAMPLES or number % tracing.EXAMPLE_STEP == 0 for number in range(1, 101)]
 
 
 class Tracer:

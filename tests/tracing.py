@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from coverage import Coverage
 
-__all__ = ["EVERY", "FIRST", "trace_some", "trace_some_examples", "without_tracing"]
+__all__ = ["EXAMPLE_STEP", "FIRST_EXAMPLES", "trace_some", "trace_some_examples", "without_tracing"]
 
-FIRST = 5
+FIRST_EXAMPLES = 5
 """The number of examples at the start that are traced."""
 
-EVERY = 40
+EXAMPLE_STEP = 40
 """After these, every fortieth example is traced, since later examples are larger."""
 
 _Case = TypeVar("_Case")
@@ -33,7 +33,7 @@ class _Tracing:
 
     def begin_example(self) -> None:
         self._begun += 1
-        if self._begun <= FIRST or self._begun % EVERY == 0:
+        if self._begun <= FIRST_EXAMPLES or self._begun % EXAMPLE_STEP == 0:
             self.resume()
         else:
             self.stop()

@@ -29,7 +29,7 @@ Manifest = dict[str, Any]
 NAMESPACE = "bench"
 CACHED = "cached"  # JWT again, with Authorino's cache of identities
 SCHEMES = ("allow", "JWT, warm", CACHED, "JWT, cold", "API key", "CEL", "Rego")
-_API_KEY_COUNT = 100  # API keys in Secrets
+_API_KEY_COUNT = 100
 AUDIENCE, _GROUP, _TEAM = "bench", "staff", "blue"
 _LABELS = {"app": "bench"}
 _CEL = "request.method == 'GET' && request.headers['x-team'] == 'blue'"

@@ -23,8 +23,8 @@ __all__ = [
 ]
 
 GROUP = "gateway.networking.x-k8s.io"
-APPS_PER_NAMESPACE = 20  # in each namespace
-PODS_PER_APP = 5  # of each application
+APPS_PER_NAMESPACE = 20
+PODS_PER_APP = 5
 _PODS_PER_NODE = 100
 
 Object = dict[str, Any]

@@ -17,7 +17,7 @@ from eastgate.dialects.gep3779 import GROUP
 __all__ = ["PORTS", "Connectivity", "generate", "write"]
 
 PORTS = (80, 443, 8080, 8443, 9000, 9090)
-_APPS_PER_NAMESPACE = 10  # in a namespace
+_APPS_PER_NAMESPACE = 10
 _ACCOUNT = "account"
 _NAMESPACE = "kubernetes.io/metadata.name"
 

@@ -10,7 +10,7 @@ from tests.attacks.tokens import AUDIENCE, ISSUER, JWKS
 from tests.differential.world import Manifest
 
 __all__ = [
-    "NOBODY",
+    "NO_CALLER",
     "api_keys",
     "auth_policy",
     "gateway_route",
@@ -21,7 +21,7 @@ __all__ = [
 
 _API = "gateway.networking.k8s.io"
 _LABEL = "attacks"
-NOBODY: Manifest = {"name": "nobody", "apiKey": {"labelSelectors": {_LABEL: "of-nobody"}}}
+NO_CALLER: Manifest = {"name": "nobody", "apiKey": {"labelSelectors": {_LABEL: "of-nobody"}}}
 """An identity that no caller has."""
 
 

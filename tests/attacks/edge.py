@@ -127,8 +127,8 @@ def _route(kind: str, name: str, hostnames: Sequence[str], sections: Sequence[st
 
 
 _VALIDATION = {"validation": {"caCertificateRefs": [{"group": "", "kind": "Secret", "name": "ca"}]}}
-OF_EVERYBODY = _gateway({"default": {}})
-OF_CLIENTS = _gateway({"default": {}, "perPort": [{"port": WITH_CA, "tls": _VALIDATION}]})
+ANY_CLIENT_GATEWAY = _gateway({"default": {}})
+CLIENT_CERTIFICATE_GATEWAY = _gateway({"default": {}, "perPort": [{"port": WITH_CA, "tls": _VALIDATION}]})
 _WORLD: list[Manifest] = [
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}},
     pod("server", "a", "server", {"app": "server"}),
@@ -161,10 +161,10 @@ class Edge(Bench):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, _WORLD)
-        self.world = [*_WORLD, OF_CLIENTS, ca_secret(_CA)]
+        self.world = [*_WORLD, CLIENT_CERTIFICATE_GATEWAY, ca_secret(_CA)]
         self._base = self.world
 
-    def become(self, gateway: Manifest = OF_CLIENTS, authority: str = _CA) -> None:
+    def become(self, gateway: Manifest = CLIENT_CERTIFICATE_GATEWAY, authority: str = _CA) -> None:
         """Enforce another Gateway, or another CA."""
         self.world = [*_WORLD, gateway, ca_secret(authority)]
         self.enforce(())

@@ -41,7 +41,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
 END_STREAM = ACK = 0x1
 END_HEADERS, PADDED, PRIORITY_FLAG = 0x4, 0x8, 0x20
-_HEAD = 9
+_HEADER_BYTES = 9
 
 Field = tuple[bytes, bytes]
 
@@ -115,10 +115,10 @@ class Frame:
 
 def frames(buffer: bytearray) -> Iterator[Frame]:
     """Yield every complete frame at the start of the buffer, and remove it."""
-    while len(buffer) >= _HEAD and len(buffer) >= (end := _HEAD + int.from_bytes(buffer[:3], "big")):
+    while len(buffer) >= _HEADER_BYTES and len(buffer) >= (end := _HEADER_BYTES + int.from_bytes(buffer[:3], "big")):
         taken = bytes(buffer[:end])
         del buffer[:end]
-        yield Frame(taken[3], taken[4], int.from_bytes(taken[5:9], "big") & 0x7FFFFFFF, taken[_HEAD:])
+        yield Frame(taken[3], taken[4], int.from_bytes(taken[5:9], "big") & 0x7FFFFFFF, taken[_HEADER_BYTES:])
 
 
 class Answers:

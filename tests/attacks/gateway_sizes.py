@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tests.attacks.auth_policies import NOBODY, api_keys, auth_policy, gateway_route, secret
+from tests.attacks.auth_policies import NO_CALLER, api_keys, auth_policy, gateway_route, secret
 from tests.attacks.sizes import Sample, Sized
 from tests.differential.asking import Caller, Http
 from tests.differential.world import Manifest
@@ -13,11 +13,11 @@ __all__ = ["GATEWAY_SETS", "MANY_AT_A_GATEWAY"]
 
 MANY_AT_A_GATEWAY = 2_000
 
-_NOBODY = Caller(None, "127.0.0.2")
-_REST_CLOSED = auth_policy("HTTPRoute:all", {"*": {"identity": [NOBODY]}}, name="rest")
+_ANONYMOUS = Caller(None, "127.0.0.2")
+_REST_CLOSED = auth_policy("HTTPRoute:all", {"*": {"identity": [NO_CALLER]}}, name="rest")
 
 
-def _sample(allowed: bool, http: Http, caller: Caller = _NOBODY) -> Sample:
+def _sample(allowed: bool, http: Http, caller: Caller = _ANONYMOUS) -> Sample:
     return Sample(allowed, http, caller)
 
 
@@ -79,7 +79,7 @@ def routes_by_host(number: int) -> Sized:
 def closed_paths(number: int) -> Sized:
     """Return rules of an AuthPolicy that each deny a path."""
     rules = [{"paths": [f"/p{at}" for at in range(start, min(start + 64, number))]} for start in range(0, number, 64)]
-    policy = auth_policy("Gateway:gw", {"*": {"identity": [NOBODY]}}, rules)
+    policy = auth_policy("Gateway:gw", {"*": {"identity": [NO_CALLER]}}, rules)
     samples = [_sample(at >= number, Http(host="a", target=f"/p{at}")) for at in (*_some(number), number)]
     return Sized([policy], tuple(samples))
 

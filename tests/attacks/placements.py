@@ -95,8 +95,8 @@ class Placement:
     `any_host`: the host of a request does not decide its destination. `certificates`, `tokens`: whether the attacker's
     certificate or token gives its identity; otherwise it has a fixed identity, which neither can change. `namespaces`:
     policies there can name all accounts of a namespace at once. `refuses_connections`: policies decide about
-    connections, not only requests. `is_gateway`: the placement has routes. `nobodies`: certificates that count as none
-    there, if a client certificate is optional.
+    connections, not only requests. `is_gateway`: the placement has routes. `ignored_certificates`: certificates that
+    count as none there, if a client certificate is optional.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Placement:
     namespaces: bool = True
     refuses_connections: bool = True
     is_gateway: bool = False
-    nobodies: frozenset[str] = frozenset()
+    ignored_certificates: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return self.name
@@ -350,6 +350,6 @@ PLACEMENTS = [
     _gateway("gateway in plaintext", Caller(None, "127.0.0.2"), _HTTP, tokens=True),
     replace(
         _gateway("gateway over HTTPS", Caller(_ACCOUNT, "127.0.0.2"), _HTTPS),
-        nobodies=frozenset({"a name in the subject", "without a URI"}),
+        ignored_certificates=frozenset({"a name in the subject", "without a URI"}),
     ),
 ]

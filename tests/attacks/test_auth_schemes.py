@@ -248,7 +248,7 @@ def test_a_key_ends_with_its_secret(attacked_gateway: Attacked) -> None:
 def test_another_host_has_another_scheme(attacked_gateway: Attacked) -> None:
     """Neither another spelling of a host nor a similar host leads to a weaker scheme."""
     closed: Manifest = {"identity": [api_keys(**_LOCATIONS["custom.example"])]}
-    attacked_gateway.enforce([auth_policy("Gateway:gw", {"*": closed, "open.example": {"identity": [_ANYBODY]}})])
+    attacked_gateway.enforce([auth_policy("Gateway:gw", {"*": closed, "open.example": {"identity": [_ANY_CALLER]}})])
     spelled = ("open.example", "OPEN.example:80", "open.example.")
     others = ("a", "x.open.example", "open.example.evil", "openxexample", "open.example%2e", "a,open.example")
     hosts = [(host, HTTP_1_1) for host in (*spelled, *others)] + [(host, HTTP_2) for host in (*spelled, *others)]
@@ -260,4 +260,4 @@ def test_another_host_has_another_scheme(attacked_gateway: Attacked) -> None:
     assert not [verdict for verdict in attacked_gateway.verdicts(beside) if verdict.arrived is not None]
 
 
-_ANYBODY: Manifest = {"name": "anybody", "anonymous": {}}
+_ANY_CALLER: Manifest = {"name": "anybody", "anonymous": {}}

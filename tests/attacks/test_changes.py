@@ -30,7 +30,7 @@ _EACH_ITS_OWN = [
     access_policy("at-maths", "XBackend:maths", ("narrow", tool("add"))),
     access_policy("at-files", "XBackend:files", ("narrow", tool("sub"))),
 ]
-_NOBODY = [access_policy("at-gw", "Gateway:gw", ("other", None))]
+_OTHER_CALLER_ONLY = [access_policy("at-gw", "Gateway:gw", ("other", None))]
 _ALL_BUT_RM = [
     access_policy("at-gw", "Gateway:gw", ("narrow", None)),
     access_policy("not-at-gw", "Gateway:gw", ("narrow", tool("rm")), action="Deny"),
@@ -104,5 +104,7 @@ def test_of_weighted_backends_each_is_decided_by_its_own_policies(changing: Agen
 
 def test_rules_about_tools_hold_from_the_moment_that_they_come(changing: AgentBench) -> None:
     """Before the rules, the gateway did not read messages, and denied the caller."""
-    arrived = _hammer(changing, [[_to(("maths", 1)), *_NOBODY], [_to(("maths", 1)), *_ALL_BUT_RM]], ["rm", "add"])
+    arrived = _hammer(
+        changing, [[_to(("maths", 1)), *_OTHER_CALLER_ONLY], [_to(("maths", 1)), *_ALL_BUT_RM]], ["rm", "add"]
+    )
     assert set(arrived) == {("maths", "add")}

@@ -26,7 +26,7 @@ from tests.differential.world import Manifest
 T = TypeVar("T")
 
 
-class _OpenDoor:
+class _AllowAllGateway:
     """A gateway without policies that passes on all bytes unchanged. Every attack on it succeeds."""
 
     def __init__(self, application: Application, loop: asyncio.AbstractEventLoop) -> None:
@@ -92,7 +92,7 @@ class _OpenDoor:
 @pytest.fixture
 def gateway() -> Iterator[Attacked]:
     folder, loop = Path(tempfile.mkdtemp(prefix="eg-")), asyncio.new_event_loop()
-    made = _OpenDoor(Application(str(folder / f"{os.getpid()}.sock")), loop)
+    made = _AllowAllGateway(Application(str(folder / f"{os.getpid()}.sock")), loop)
     running = made.passing()
     loop.run_until_complete(running.__aenter__())
     try:

@@ -62,9 +62,9 @@ _ANSWERS = {
     "a name of 70 kB": "431",
 }
 # A gateway passes on the request without the upgrade
-_AT_A_GATEWAY = {"an upgrade to something else": "200"}
+_GATEWAY_ANSWERS = {"an upgrade to something else": "200"}
 # This placement reads all bytes as HTTP without websockets, and another host has no route
-_ON_THE_WAY_OUT = {
+_OUTBOUND_ANSWERS = {
     "HTTP/1.0 with chunks": "426",
     "a bare CR in the path": "400",
     "a NUL in the path": "400",
@@ -92,7 +92,7 @@ _ON_THE_WAY_OUT = {
 
 def _expected(placement: Placement) -> dict[str, str]:
     """Return the answers to each shape at a placement."""
-    others = _AT_A_GATEWAY if placement.is_gateway else {} if placement.any_host else _ON_THE_WAY_OUT
+    others = _GATEWAY_ANSWERS if placement.is_gateway else {} if placement.any_host else _OUTBOUND_ANSWERS
     return {name: others.get(name, _ANSWERS.get(name, "400")) for name in SHAPES}
 
 

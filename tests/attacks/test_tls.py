@@ -65,7 +65,7 @@ def test_no_certificate_is_taken_that_is_not_for_a_client(forged: Forged) -> Non
         assert _served(forged, tries) == {one.name for one in tries if known and one.alice}
     forged.attacked.enforce(all_but_accounts("bob"))
     is_let_in = {one.name for one in tries if known and (one.alice or one.stranger)}
-    assert _served(forged, tries) == is_let_in | forged.placement.nobodies
+    assert _served(forged, tries) == is_let_in | forged.placement.ignored_certificates
 
 
 def _served(forged: Forged, tries: list[CertificateTry]) -> set[str]:

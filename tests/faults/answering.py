@@ -20,7 +20,7 @@ from tests.faults.recorder import Recorder
 __all__ = ["Answering", "body"]
 
 _UPGRADED = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n"
-_EVERY = 0.1
+_INTERVAL_SECONDS = 0.1
 
 
 @lru_cache(maxsize=8)
@@ -97,7 +97,7 @@ class Answering(Recorder):
             while True:
                 writer.write(b"%x\r\n%b\r\n" % (int(size), body(int(size))))
                 await writer.drain()
-                await asyncio.sleep(_EVERY)
+                await asyncio.sleep(_INTERVAL_SECONDS)
         writer.write(_ANSWERS[how](body(int(size))))
         await writer.drain()
         return how not in _LAST
@@ -107,7 +107,7 @@ class Answering(Recorder):
         while how == "push":
             writer.write(b"tick")
             await writer.drain()
-            await asyncio.sleep(_EVERY)
+            await asyncio.sleep(_INTERVAL_SECONDS)
         while piece := await source.take():
             writer.write(piece)
             await writer.drain()

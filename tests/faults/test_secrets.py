@@ -23,7 +23,7 @@ from tests.faults.worlds import allow, sa, world
 _OTHER = "shop/server1"
 _BASE = [*world(servers=2), allow("all", "alice"), allow("api", "alice", paths=["/api/*"])]
 _KEY = b"PRIVATE KEY"
-_NOBODY = 65534
+_NOBODY_UID = 65534
 
 
 class Proxy(Client):
@@ -76,7 +76,7 @@ async def test_nobody_else_can_enter_the_folder_of_a_mesh(runtime: Path) -> None
         assert len(sockets) >= 5
         if os.geteuid() == 0:  # root can switch to another user
             runtime.chmod(0o755)
-            os.seteuid(_NOBODY)
+            os.seteuid(_NOBODY_UID)
             try:
                 for path in sockets:
                     with socket.socket(socket.AF_UNIX) as client, pytest.raises(PermissionError):

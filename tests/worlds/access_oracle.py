@@ -26,7 +26,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Desk:
+class AccessRules:
     """The policies, the answers of authorizers, and the setting that chooses a reading."""
 
     policies: list[Manifest]

@@ -24,7 +24,7 @@ ALL_POLICIES = (
     "audit",
 )
 CLUSTER = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fd00::/8"]
-NOBODY: Authz = {"networks": [], "who": []}
+NO_CALLER: Authz = {"networks": [], "who": []}
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Mesh:
             return {"networks": None, "who": [account_name(namespace, ref["name"])]}
         found = [m for m in self._of(ref["kind"], namespace) if m["metadata"]["name"] == ref["name"]]
         if not found:
-            return NOBODY
+            return NO_CALLER
         spec = found[0]["spec"]
         if ref["kind"] == "NetworkAuthentication":
             return {"networks": spec["networks"], "who": None}
@@ -303,7 +303,7 @@ def _is(wanted: str, name: str | None) -> bool:
 
 def _default_authz(policy: str) -> Authz:
     if policy == "deny":
-        return NOBODY
+        return NO_CALLER
     return {
         "networks": [{"cidr": cidr} for cidr in CLUSTER] if policy.startswith("cluster-") else None,
         "who": ["*"] if policy.endswith("-authenticated") else None,
