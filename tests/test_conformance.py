@@ -114,7 +114,7 @@ def test_every_row_is_as_the_documents_demand(path: Path) -> None:
 
 
 @each_file
-def test_every_row_cites_what_demands_it(path: Path) -> None:
+def test_every_row_cites_its_source(path: Path) -> None:
     silent = [f"{row.span}: {table.name}" for table, row in rows(path) if not row.cites]
     assert silent == []
 

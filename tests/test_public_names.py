@@ -62,7 +62,7 @@ def test_importing_the_package_imports_nothing_of_it() -> None:
     assert imported == ["importlib", "typing", "eastgate._version"]
 
 
-def test_type_checkers_and_what_runs_agree_on_the_names() -> None:
+def test_type_checkers_and_the_runtime_agree_on_the_names() -> None:
     tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
     (checked,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
     imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
@@ -166,7 +166,7 @@ def test_what_a_console_shows_is_one_short_line() -> None:
     assert [text for text in map(repr, shown()) if len(text) > 120 or "\n" in text] == []
 
 
-def test_a_repr_says_what_a_thing_is() -> None:
+def test_a_repr_describes_its_object() -> None:
     authority = eastgate.load(SHOP)
     assert repr(authority) == "<Authority policies=9 workloads=5>"
     assert repr(authority.policies[0]) == "<AuthorizationPolicy/shop/cart-from-web>"

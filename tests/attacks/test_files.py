@@ -126,7 +126,7 @@ def test_watching_does_not_leave_the_folder_either(folder: Path) -> None:
     assert all(one.startswith(str(folder)) for one in seen.folders)
 
 
-def test_settings_that_nobody_named_are_not_looked_for_elsewhere(folder: Path) -> None:
+def test_settings_without_an_option_are_not_searched_in_other_folders(folder: Path) -> None:
     (folder / "eastgate.yaml").symlink_to("elsewhere/secret.yaml")
     within = _run("get", "pods", "-f", "m")
     assert within.exit_code == 2  # the link stays in the working directory: its errors may be shown
@@ -151,7 +151,7 @@ def _table(path: Path, manifests: str, more: str = "") -> None:
     )
 
 
-def test_a_table_names_what_is_beside_it(folder: Path) -> None:
+def test_a_table_may_name_files_beside_it(folder: Path) -> None:
     _table(folder / "tests" / "t.yaml", "../m")
     assert _run("test", "tests").exit_code == 0
     _table(folder / "tests" / "t.yaml", str(folder / "m"))
@@ -178,7 +178,7 @@ def test_a_table_outside_of_a_repository_reaches_one_folder_up(folder: Path) -> 
     assert not around("/x/t.yaml").hold("/etc/shadow")
 
 
-def test_a_table_may_follow_where_it_is_told_so(folder: Path) -> None:
+def test_a_table_may_name_files_outside_its_folder_with_an_option(folder: Path) -> None:
     (folder / "repository" / ".git").mkdir(parents=True)
     _table(folder / "repository" / "t.yaml", "../m")
     assert _run("test", "repository").exit_code != 0
@@ -386,7 +386,7 @@ _NAME = os.fsdecode(b"odd\xff.yaml")
         ("lint", "sarif"),
     ],
 )
-def test_a_name_that_is_no_utf_8_is_shown_as_what_it_is(name: str, output: str, folder: Path) -> None:
+def test_a_name_that_is_not_utf_8_is_shown_escaped(name: str, output: str, folder: Path) -> None:
     (folder / "m" / _NAME).write_text("kind: [")
     done = _run(name, "-f", "m", *_WORDS[name], *(() if output == "text" else ("-o", output)))
     assert done.exit_code == (1 if name == "lint" else 3 if name in _PARTIAL else 2)

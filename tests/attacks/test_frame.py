@@ -123,7 +123,7 @@ def test_what_engine_and_proxy_disagree_on_is_found(gateway: Attacked) -> None:
     assert len(list(compare(gateway, tries, lambda _: None))) == 3
 
 
-def test_an_answer_to_somebody_else_is_found(gateway: Attacked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_to_another_client_is_found(gateway: Attacked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.attacks.application.Arrived.mark", property(lambda _: "another"))
     good = Try("good", (b"GET /api/x HTTP/1.1\r\nhost: a\r\n\r\n",))
     assert any("another client was disturbed" in one for one in attack(gateway, [good], lambda _: None))

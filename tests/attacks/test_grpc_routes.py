@@ -45,7 +45,7 @@ _LEADS = re.compile(r"/s\.Users/Get|/s\.Open/(?!Del$)[^/]*|/[^/]+/Ping|/s\.R[a-z
 _MESSAGE = b"\0\0\0\0\0"
 
 
-def test_a_call_arrives_as_what_it_was_decided_as(edge: Edge) -> None:
+def test_a_call_arrives_as_it_was_decided(edge: Edge) -> None:
     authority = edge.enforce([_NO_DELETE])
     tried = [
         (path, method, kind)

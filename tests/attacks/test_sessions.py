@@ -179,7 +179,7 @@ def test_a_message_that_is_awaited_when_its_caller_is_denied_does_not_arrive(
 
 
 @pytest.mark.parametrize("who", ["narrow", "broad", "asked"])
-def test_a_session_opens_no_way_for_what_is_not_read(agents: AgentBench, who: str) -> None:
+def test_a_session_does_not_allow_messages_that_are_not_read(agents: AgentBench, who: str) -> None:
     own = _session(agents, who)
     call = json.dumps(tool_message("rm")).encode()
     upgrade = (("connection", "upgrade"), ("upgrade", "websocket"))

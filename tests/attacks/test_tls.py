@@ -111,7 +111,7 @@ _PROTOCOLS: tuple[list[str], ...] = (
 _NAMES = (None, "cart.shop", "alice", "x" * 63)
 
 
-def test_what_a_handshake_asks_for_says_nothing_of_who_it_is(forged: Forged) -> None:
+def test_names_and_protocols_of_a_handshake_do_not_change_the_identity(forged: Forged) -> None:
     forged.attacked.enforce(only_accounts("alice", level="NETWORK"))
     for name, let_in in (("alice", forged.placement.certificates), ("bob", False)):
         tls = forged.tls(forged.forge.forged(account(name)))

@@ -64,7 +64,7 @@ async def _all(tries: Sequence[tuple[str, Any]]) -> dict[str, list[bytes]]:
     return dict(zip([name for name, _ in tries], received, strict=True))
 
 
-async def test_nobody_gets_anything_in_the_name_of_another() -> None:
+async def test_no_client_gets_resources_in_the_name_of_another_node() -> None:
     _, asked = next(messages())
     async with _served() as (p, _, theirs):
         revoked = p.tokens.issue("gone")
@@ -86,7 +86,7 @@ def _as(node: str, sent: Iterable[bytes]) -> list[bytes]:
     return [one.SerializeToString() for one in changed]
 
 
-async def test_no_message_gets_at_what_belongs_to_another() -> None:
+async def test_no_message_gets_resources_of_another_node() -> None:
     """Each try has its own node, because a newer stream of a node ends the older one."""
     async with _served() as (p, _, _):
         tries = []
@@ -110,7 +110,7 @@ async def test_nothing_else_is_served(method: str) -> None:
         assert await _received(p.address, method, metadata, sent) == []
 
 
-async def test_who_never_reads_and_who_is_never_done_disturb_nobody() -> None:
+async def test_clients_that_never_read_or_never_finish_disturb_no_other_client() -> None:
     async with _served() as (p, victim, _), client(p, MINE) as lazy:
         for _ in range(300):
             await lazy.say(SECRET, "own", "*")

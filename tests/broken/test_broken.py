@@ -41,7 +41,7 @@ def test_every_golden_has_its_manifest() -> None:
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS)
-def test_every_diagnostic_names_its_code_underlines_a_text_and_says_what_to_write(manifest: str) -> None:
+def test_every_diagnostic_has_its_code_an_underlined_text_and_a_help(manifest: str) -> None:
     found = findings(manifest)
     assert found, "nothing is wrong with this manifest"
     for diagnostic in found:

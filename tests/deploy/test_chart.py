@@ -72,7 +72,7 @@ def test_generated_files_are_up_to_date() -> None:
     assert present == load_generate().chart_files(), "run `python deploy/generate.py`"
 
 
-def test_plain_manifests_are_what_the_chart_renders() -> None:
+def test_plain_manifests_equal_the_rendered_chart() -> None:
     present = {path.name: path.read_text() for path in MANIFESTS.iterdir()}
     assert present == load_generate().manifest_files(helm_program()), "run `python deploy/generate.py`"
 

@@ -216,7 +216,7 @@ def test_what_stays_goes_by_the_documented_commands(own_api_server: ApiServer) -
     assert [name for name in names if "eastgate" in name or name in defined] == []
 
 
-def test_what_is_applied_is_what_is_stored(server: ApiServer) -> None:
+def test_stored_objects_equal_the_applied_ones(server: ApiServer) -> None:
     """Compare both: a field that an API server drops or adds would conflict between two managers."""
     for manager in ("one", "another", "one"):
         server.kubectl("apply", "--server-side", "-f", str(MANIFESTS / "crds.yaml"), f"--field-manager={manager}")

@@ -127,7 +127,7 @@ def test_what_cannot_be_written_closes_nothing_unless_the_policy_asks_for_it(clu
     cluster.controller.wait_until(lambda: cluster.natives(home) == [])
 
 
-def test_an_invariant_keeps_policies_and_lets_namespaces_go(cluster: Cluster) -> None:
+def test_an_invariant_keeps_policies_and_does_not_block_the_deletion_of_namespaces(cluster: Cluster) -> None:
     server = cluster.server
     home = server.namespace("ending")
     names = {"matchLabels": {"kubernetes.io/metadata.name": home}}
@@ -148,7 +148,7 @@ def test_an_invariant_keeps_policies_and_lets_namespaces_go(cluster: Cluster) ->
         server.kubectl("delete", "clusterinvariant", "closed")
 
 
-def test_users_of_a_namespace_may_do_with_policies_what_their_role_says(cluster: Cluster) -> None:
+def test_users_of_a_namespace_have_the_rights_of_their_role_on_policies(cluster: Cluster) -> None:
     server = cluster.server
     home = server.namespace("users")
     accounts = {}

@@ -74,7 +74,7 @@ def _package() -> ModuleType:
     return module
 
 
-def test_the_archive_is_what_the_manifest_says(tmp_path: Path) -> None:
+def test_the_archive_matches_the_manifest(tmp_path: Path) -> None:
     package = _package()
     content: bytes = package.archive()
     assert content == package.archive()

@@ -95,7 +95,7 @@ def _route_to_host(match: Manifest) -> list[Manifest]:
     ]
 
 
-def test_a_caller_of_a_domain_that_nobody_believes_cannot_even_shake_hands(bench: Bench) -> None:
+def test_a_caller_of_an_untrusted_domain_fails_the_handshake(bench: Bench) -> None:
     enforced(bench, [], SETTINGS)
     stranger = Caller("spiffe://unheard-of/workload", "127.0.0.2")
     [answer] = bench.ask([Ask(stranger, "a/p0", 80, Http())])

@@ -140,7 +140,7 @@ def test_the_authorizer_knows_the_name_in_the_handshake(bench: GatewayBench) -> 
         assert _try(bench, manifests, ask).server == "s1"
 
 
-def test_the_authorizer_does_not_go_up_by_what_the_gateway_did_not_go_up_by(bench: GatewayBench) -> None:
+def test_the_authorizer_resolves_only_the_dot_segments_that_the_gateway_resolved(bench: GatewayBench) -> None:
     asking = _access("p", "Gateway", "g", action="ExternalAuth", externalAuth=_ASKED)
     paths = [{"type": "PathPrefix", "value": "/mcp"}]
     rules = [{"name": "r", "authorization": {"type": "Inline", "paths": paths}}]

@@ -56,7 +56,7 @@ async def _echoes(connection: CallConnection) -> bool:
     [["a/*"], ["a/x", "b/*"], ["b/y"], ["a/*", "b/*", "elsewhere/*"], ["elsewhere/*", "a/nobody-declares-it"]],
     ids=" ".join,
 )
-def test_bytes_flow_for_those_who_may_still_connect(bench: Bench, after: list[str]) -> None:
+def test_bytes_flow_for_callers_that_may_still_connect(bench: Bench, after: list[str]) -> None:
     bench.enforce(_allowed("a/*", "b/*", "elsewhere/*"), SETTINGS)
 
     async def connect() -> dict[str, CallConnection]:
@@ -83,7 +83,7 @@ def test_bytes_flow_for_those_who_may_still_connect(bench: Bench, after: list[st
     assert allowed & _DECLARED <= still
 
 
-def test_requests_on_an_open_connection_are_decided_by_what_is_in_force_now(bench: Bench) -> None:
+def test_requests_on_an_open_connection_are_decided_by_the_current_policies(bench: Bench) -> None:
     http = Http(target="/")
 
     async def status(connection: CallConnection) -> int:

@@ -13,7 +13,7 @@ from tests.docs.terminal import Terminal, terminal
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_of_a_page_prints_what_the_page_says(page: Path, tmp_path: Path, update: bool) -> None:
+def test_every_command_of_a_page_prints_the_documented_output(page: Path, tmp_path: Path, update: bool) -> None:
     text = page.read_text(encoding="utf-8")
     found = list(steps(text))
     others: dict[Step, str] = {}

@@ -41,7 +41,7 @@ def test_no_example_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_an_example_prints_what_the_page_says(
+def test_an_example_prints_the_documented_output(
     number: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     code, output = EXAMPLES[number]

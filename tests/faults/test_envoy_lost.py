@@ -71,7 +71,7 @@ async def test_a_proxy_that_finds_no_control_plane_opens_no_port() -> None:
 
 
 @pytest.mark.parametrize("layer", ["attributes", "requests", "connections", "audit"])
-async def test_a_layer_that_is_missing_lets_nothing_through(layer: str) -> None:
+async def test_a_missing_layer_denies_every_request(layer: str) -> None:
     """Check a layer that is removed, and a layer that a new proxy never gets."""
     async with running(*_BASE, _API) as mesh:
         assert await mesh.get("alice", "/api/x") == 200

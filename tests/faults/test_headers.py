@@ -162,7 +162,7 @@ async def test_a_header_that_connection_names_ends_at_the_proxy() -> None:
 # Changes and failures of the filter
 
 
-async def test_a_filter_that_fails_lets_nothing_through(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_filter_that_fails_denies_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
     failing = 'function envoy_on_request(handle)\n  error("it fails")\nend\n'
     monkeypatch.setattr(values, "_script", lambda: failing)
     async with running(*only_for_bob(*_matching("x-role", "admin"))) as mesh:
@@ -195,7 +195,7 @@ async def test_values_are_noted_for_as_long_as_any_rule_looks_at_them() -> None:
         assert set(statuses) == {200, 403}
 
 
-async def test_no_half_of_a_change_from_an_expression_to_a_value_lets_anything_through() -> None:
+async def test_no_half_of_a_change_from_an_expression_to_a_value_allows_a_request() -> None:
     """Both policies deny the request. Scripts note the values, and change before and after the rules."""
     by_pattern = only_for_bob(*_matching("x-role", "admin.*", kind="RegularExpression"))
     by_value = only_for_bob(*_matching("x-role", "admin"))

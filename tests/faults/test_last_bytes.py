@@ -162,7 +162,7 @@ async def test_without_http_all_bytes_arrive_before_the_application_closes() -> 
                 assert received == _Received(body(size), closed=True), (size, who, shuts_down, len(received.data))
 
 
-async def test_a_caller_who_stops_reading_for_seconds_gets_all_of_an_answer_all_the_same() -> None:
+async def test_a_caller_that_stops_reading_for_seconds_gets_all_of_an_answer() -> None:
     async with running(*_BASE, apps={HTTP: Answering()}) as mesh:
 
         async def hesitates(who: str | None, how: bytes) -> None:

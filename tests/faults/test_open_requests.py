@@ -185,7 +185,7 @@ async def test_what_began_just_before_the_change_is_ended_too() -> None:
         assert held
 
 
-async def test_the_setting_lets_them_finish() -> None:
+async def test_with_the_setting_open_requests_may_finish() -> None:
     settings = Settings(open_requests=OpenRequests.FINISH)
     async with (
         running(*_BOTH, apps={HTTP: Answering()}, settings=settings) as mesh,

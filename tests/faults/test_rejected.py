@@ -101,7 +101,7 @@ async def test_a_rejected_rule_for_requests_closes_its_port_until_it_is_mended(s
         assert not status.rejected
 
 
-async def test_a_rejected_rule_for_connections_closes_its_port_and_what_is_open(spoiler: Spoiler) -> None:
+async def test_a_rejected_rule_for_connections_closes_its_port_and_open_connections(spoiler: Spoiler) -> None:
     spoiler.keys, spoiler.policy = {_CONNECTIONS}, _BAD
     async with running(*_BASE) as mesh, await mesh.open("alice") as connection:
         await connection.send(b"x")
@@ -150,7 +150,7 @@ async def test_trust_that_a_proxy_rejects_closes_all_of_its_ports(spoiler: Spoil
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (200, 403)
 
 
-async def test_a_proxy_that_rejects_even_what_closes_loses_the_listener(
+async def test_a_proxy_that_also_rejects_the_closing_resources_loses_the_listener(
     spoiler: Spoiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(closures, "closing_listener", lambda door: spoiler(listeners.closing_listener(door)))

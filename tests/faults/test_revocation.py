@@ -67,7 +67,7 @@ async def _listen(connection: CallConnection) -> None:
         await connection.raw(1, enough=1)
 
 
-async def test_whoever_loses_access_loses_all_connections_and_nobody_else_loses_one() -> None:
+async def test_a_caller_that_loses_access_loses_all_connections_and_no_other_caller_loses_one() -> None:
     ports = world(RAW, PUSH)
     async with (
         running(*ports, allow("all", "alice", "bob", "carol"), apps=_PUSHES) as mesh,
@@ -84,7 +84,7 @@ async def test_whoever_loses_access_loses_all_connections_and_nobody_else_loses_
         assert (await mesh.call("bob", b"x", RAW)).status == 0
 
 
-async def test_a_deny_that_is_added_closes_those_whom_it_names() -> None:
+async def test_a_new_deny_closes_the_connections_of_the_callers_that_it_names() -> None:
     ports = [*world(RAW, PUSH), allow("all", "alice", "bob")]
     async with running(*ports, apps=_PUSHES) as mesh, holding(mesh, "alice", "bob") as held:
         await mesh.change(*ports, deny("not-bob", "bob"))
@@ -114,7 +114,7 @@ async def test_changes_that_take_nothing_away_close_nothing() -> None:
         assert (await mesh.call("alice", b"x", RAW)).body == b"x"
 
 
-async def test_an_account_that_nobody_declared_goes_with_all_of_its_namespace() -> None:
+async def test_connections_of_an_undeclared_account_close_with_all_of_its_namespace() -> None:
     ports = world(RAW, PUSH)
     async with (
         running(*ports, allow("shop", "alice"), allow("other", "other/*"), apps=_PUSHES) as mesh,
@@ -146,7 +146,7 @@ async def test_the_next_request_on_an_open_connection_meets_the_new_policy() -> 
         assert connection.closed_at is None
 
 
-async def test_a_change_of_both_levels_lets_nobody_through_whom_neither_policy_allowed() -> None:
+async def test_a_change_of_both_levels_allows_no_caller_that_neither_policy_allowed() -> None:
     """Before, bob may connect but every request is denied. After, bob may not connect, and every request is allowed."""
     before = [*world(), allow("connect", "alice", "bob"), allow("request", "alice", paths=["/*"])]
     after = [*world(), allow("connect", "alice"), allow("request", paths=["/*"])]

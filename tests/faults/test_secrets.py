@@ -37,7 +37,7 @@ class Proxy(Client):
         await self.close()
 
 
-async def test_a_proxy_cannot_ask_for_what_belongs_to_another() -> None:
+async def test_a_proxy_cannot_get_resources_of_another_proxy() -> None:
     async with running(*_BASE) as mesh:
         address = f"unix:{mesh.mesh.rundir.socket('control-plane')}"
         token = mesh.mesh.tokens.issue(SERVER)
@@ -66,7 +66,7 @@ async def test_a_token_is_worth_nothing_after_its_proxy_was_started_again() -> N
             assert await old.code() == grpc.StatusCode.UNAUTHENTICATED
 
 
-async def test_nobody_else_can_enter_the_folder_of_a_mesh(runtime: Path) -> None:
+async def test_no_other_user_can_enter_the_folder_of_a_mesh(runtime: Path) -> None:
     async with running(*_BASE) as mesh:
         folder = mesh.mesh.rundir.path
         assert folder.is_relative_to(runtime)

@@ -57,7 +57,7 @@ async def test_no_answer_names_a_policy_or_the_proxy() -> None:
                 assert word not in one.lower() or b" 200 " in head, one  # the application may send any text
 
 
-async def test_whoever_may_not_connect_hears_nothing_at_all() -> None:
+async def test_a_caller_that_may_not_connect_gets_no_byte() -> None:
     async with running(*_BASE) as mesh:
         for who in ("carol", None):
             called = await mesh.call(who, HttpRequest(path="/api/x").encode("a"), enough=None)

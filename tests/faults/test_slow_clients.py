@@ -181,7 +181,7 @@ async def test_a_client_that_says_nothing_for_seconds_is_waited_for() -> None:
         assert (await connection.response()).status == 200
 
 
-async def test_many_half_open_connections_keep_nobody_from_being_served() -> None:
+async def test_many_half_open_connections_do_not_block_other_clients() -> None:
     async with running(*_BASE) as mesh:
         idle = [socket.socket() for _ in range(300)]
         try:
@@ -199,7 +199,7 @@ async def test_many_half_open_connections_keep_nobody_from_being_served() -> Non
                 one.close()
 
 
-async def test_a_client_that_does_not_read_keeps_nobody_from_being_served() -> None:
+async def test_a_client_that_does_not_read_does_not_block_other_clients() -> None:
     async with running(*_BASE, allow("big", "alice", paths=["/*"])) as mesh:
         request = b"GET /api/x HTTP/1.1\r\nhost: a\r\nx: " + b"y" * 20_000 + b"\r\n\r\n"
         async with await mesh.open("alice", HTTP) as deaf:

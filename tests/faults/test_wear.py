@@ -12,7 +12,7 @@ from tests.faults.worlds import HTTP, allow, world
 _MORE_THAN_ENVOYS_OWN_LIMIT = 1_100
 
 
-async def test_connections_that_are_gone_keep_nobody_out_and_are_closed_behind_the_proxy_too() -> None:
+async def test_closed_connections_block_no_caller_and_are_also_closed_behind_the_proxy() -> None:
     async with running(*world(), allow("any", paths=["/*"]), apps={HTTP: EchoOptions()}) as mesh:
         for _ in range(_MORE_THAN_ENVOYS_OWN_LIMIT // 20):
             answers = await asyncio.gather(*(mesh.get(None, "/x") for _ in range(20)))
@@ -23,7 +23,7 @@ async def test_connections_that_are_gone_keep_nobody_out_and_are_closed_behind_t
         await until(lambda: not (app.raw or app.http.connections))
 
 
-async def test_more_connections_are_open_at_once_than_envoy_lets_in_by_itself() -> None:
+async def test_more_connections_are_open_at_once_than_envoys_own_limit() -> None:
     async with running(*world(), allow("any", paths=["/*"])) as mesh:
         connections = [await mesh.open(None) for _ in range(_MORE_THAN_ENVOYS_OWN_LIMIT)]
         try:

@@ -32,7 +32,7 @@ def wait_until(is_true: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def test_an_account_may_do_what_it_is_allowed_and_nothing_else(api_server: ApiServer) -> None:
+def test_an_account_has_its_rights_and_no_others(api_server: ApiServer) -> None:
     namespace = api_server.namespace("accounts")
     kubeconfig = api_server.kubeconfig_for(f"{namespace}/reader")
     read = ("get", "configmaps", "-n", namespace)
@@ -68,7 +68,7 @@ def test_a_token_is_reviewed_for_its_audience_and_its_pod(api_server: ApiServer)
     assert not review("other").get("authenticated")
 
 
-def test_a_server_that_ends_comes_back_with_what_it_had(own_api_server: ApiServer) -> None:
+def test_a_restarted_server_has_its_data(own_api_server: ApiServer) -> None:
     for number, end in enumerate((own_api_server.terminate, own_api_server.kill)):
         own_api_server.create(MAPS, {"metadata": {"name": f"before-{number}"}})
         end()

@@ -116,7 +116,7 @@ def test_its_setting_is_taken_by_its_name(eastgate: Run) -> None:
         Settings.from_mapping({"guestRefusals": "closed"})
 
 
-def test_one_with_errors_closes_what_it_targets_and_no_more(eastgate: Run) -> None:
+def test_a_list_with_errors_closes_only_its_targets(eastgate: Run) -> None:
     Path("party.yaml").write_text(PARTY.read_text().replace("[web]", "[Web]"))
     output = eastgate("check", "-f", "party.yaml", "--from", "sa:shop/web", *CALL, code=2).output
     assert f"error[{GUEST.id}]: `Web` is not the name of a service account" in output
@@ -162,7 +162,7 @@ def test_describe_knows_every_subject(eastgate: Run) -> None:
     assert "GuestList/shop/cart" in eastgate("describe", "namespace", "shop", "-f", "party.yaml").output
 
 
-def test_a_list_of_nobody_closes_and_one_of_no_pod_says_so(eastgate: Run) -> None:
+def test_a_list_without_guests_closes_and_one_without_pods_is_reported(eastgate: Run) -> None:
     Path("party.yaml").write_text(PARTY.read_text().replace("  guests: [web]\n", ""))
     assert "no rule allows anything" in eastgate("describe", "pod", "cart", "-f", "party.yaml").output
     assert "1 workload" in eastgate("describe", "policy", "cart", "-f", "party.yaml").output
@@ -188,7 +188,7 @@ def test_lint_checks_its_targets(eastgate: Run) -> None:
     assert "GuestList/shop/cart" in eastgate("lint", "-f", "party.yaml", code=1).output
 
 
-def test_convert_writes_what_the_dialect_can_and_it_decides_alike(eastgate: Run) -> None:
+def test_convert_writes_the_forms_of_the_dialect_with_the_same_decisions(eastgate: Run) -> None:
     converted = eastgate("convert", "--to", "authorizationpolicy-v1alpha2", "-f", "party.yaml").output
     pods, _, _ = PARTY.read_text().rpartition("---")
     Path("party.yaml").write_text(f"{pods}---\n{converted}")
@@ -196,7 +196,7 @@ def test_convert_writes_what_the_dialect_can_and_it_decides_alike(eastgate: Run)
     eastgate("check", "-f", "party.yaml", "--from", "sa:shop/thief", *CALL, code=1)
 
 
-def test_convert_says_what_it_cannot(eastgate: Run) -> None:
+def test_convert_reports_unsupported_targets(eastgate: Run) -> None:
     for to in ("linkerd", "istio"):
         output = eastgate("convert", "--to", to, "-f", "party.yaml", code=1).output
         assert f"GuestList/shop/cart cannot be converted to {to}" in output

@@ -115,7 +115,7 @@ def tries(resource: Resource) -> Callable[[Server, set[str]], bool]:
     return lambda server, _known: server.asked.count(resource) >= 3
 
 
-def test_a_version_that_cannot_be_listed_yet_does_not_open_what_the_old_one_closed() -> None:
+def test_a_version_that_cannot_be_listed_yet_does_not_open_targets_that_the_old_one_closed() -> None:
     seen = follow(lambda server: server.change([OLD], {NEW: NOT_FOUND, OLD: BROKEN}), lambda s, _k: OLD in s.asked)
     assert all("cart" in known for known in seen)
 
