@@ -35,8 +35,9 @@ def http_world(policies: int, seed: int = 1) -> Plan:
 
 
 def ask_paths(plan: Plan, targeted: list[str], count: int, seed: int = 1) -> list[Ask]:
-    """Return the questions of `worlds.ask_some` with a method and a path: half those of a rule nearby, the others with
-    any of the few paths, or (one in ten) with a path that no rule has.
+    """Return the questions of `worlds.ask_some` with a method and a path.
+
+    Half of them have the path of a rule nearby. The others have any of the few paths, or (one in ten) an unknown path.
     """
     random = Random(f"{seed}/ask-paths/{count}")
     nearby: dict[tuple[str, str], list[RulePlan]] = {}

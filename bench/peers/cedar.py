@@ -2,9 +2,9 @@
 
 One rule is one Cedar policy. Identities and ports are compared with `==`, and the namespace of a caller is a parent of
 its entity, which was the fastest of several ways in measurements. The labels and the Service of a workload are groups
-of its entity, and the first group that a policy targets is in the scope of the policy: faster than attributes. Entity
-ids as {type, id} need no parsing, unlike ids in Cedar's own syntax. The context is JSON text, as cedarpy passes it to
-Cedar.
+of its entity. The first group that a policy targets is in the scope of the policy, which is faster than attributes.
+Entity ids as {type, id} need no parsing, unlike ids in Cedar's own syntax. The context is JSON text, as cedarpy passes
+it to Cedar.
 """
 
 from __future__ import annotations

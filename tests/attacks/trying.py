@@ -1,7 +1,8 @@
 """The tries of an attack, and the rules that none of them may break.
 
-For every try: policies allow each request that reaches the application *as it arrived*, the application cannot read it
-as a forbidden request, and no client gets an answer to the request of another client.
+- Policies allow each request that reaches the application, *as it arrived*.
+- The application cannot read it as a forbidden request.
+- No client gets an answer to the request of another client.
 """
 
 from __future__ import annotations

@@ -1,9 +1,14 @@
 """An application whose answers end in every way of HTTP/1, or, without HTTP, when it closes.
 
-The path chooses the way: `/api/sized/1000` is a thousand bytes with a length, `/api/chunked/...` in chunks,
-`/api/bye/...` with a length and `Connection: close`, `/api/closing/...` ended by closing, and `/api/endless/1000` a
-thousand bytes ten times a second, without an end. The application accepts websockets. It echoes their bytes, or pushes
-bytes for the path `/api/push/...`.
+The path chooses the way:
+
+- `/api/sized/1000`: a thousand bytes with a length
+- `/api/chunked/...`: in chunks
+- `/api/bye/...`: with a length and `Connection: close`
+- `/api/closing/...`: ended by closing the connection
+- `/api/endless/1000`: a thousand bytes ten times a second, without an end
+
+The application accepts websockets. It echoes their bytes, or pushes bytes for the path `/api/push/...`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An independent implementation of Istio's authorization at sidecars, as in istiod and Envoy, on plain manifests.
 
-It shares no code with the product, and has istiod's structure: the policies of a pod, a pair of lists (permissions and
-principals) for each rule, and the filters of a proxy: mTLS, CUSTOM, the token, DENY, ALLOW. All attributes of a call
-are known.
+It shares no code with the product, and has istiod's structure: the policies of a pod, then a pair of lists (permissions
+and principals) for each rule, then the filters of a proxy. The filters are mTLS, CUSTOM, the token, DENY and ALLOW. All
+attributes of a call are known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An independent implementation of Linkerd's inbound policy, as in its controller and proxy, on plain manifests.
 
-It shares no code with the product, and has Linkerd's structure: find the Server of the port, its routes, the best match
-of the request, and then the first authorization that fits. All attributes of a call are known.
+It shares no code with the product, and has Linkerd's structure. It finds the Server of the port, its routes, the best
+match of the request, and then the first authorization that fits. All attributes of a call are known.
 """
 
 from __future__ import annotations
