@@ -1,4 +1,4 @@
-"""A proxy that does not answer in time: the change is not called enforced, and is tried again until it is."""
+"""A proxy that does not answer in time: the change is not reported as enforced, and is retried until it is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.faults.worlds import HTTP, Manifest, allow, deny, world
 
 
 def write(folder: Path, *policies: Manifest) -> None:
-    """Put policies into the folder at once, as a rename does."""
+    """Replace the policies in the folder atomically, with a rename."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(policies)})
     (folder / "policies.new").write_text(text)
     (folder / "policies.new").rename(folder / "policies.json")

@@ -347,9 +347,7 @@ def _undecidable(policies: Sequence[rejection.RejectedPolicy]) -> QuestionError:
     causes = [error for rejected in policies for error in rejected.errors]
     is_about = "its targets" if policy.is_policy else "anything that it may affect"
     message = f"{policy.ref} cannot be read, so that Eastgate cannot decide about {is_about}"
-    return QuestionError(
-        POLICY_REJECTED, message, f"fix it ({policy.span.location}), or ask another question", causes
-    )
+    return QuestionError(POLICY_REJECTED, message, f"fix it ({policy.span.location}), or ask another question", causes)
 
 
 def _not_considered(decision: Decision) -> QuestionError:
