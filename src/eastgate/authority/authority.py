@@ -107,17 +107,17 @@ class Authority:
         self._strict = strict
         self.custom = manifests.custom
         self.warnings = [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
-        self.warnings += [finding for found in manifests.unfounded.values() for finding in found]
+        self.warnings += [finding for found in manifests.data_errors.values() for finding in found]
         self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
         self._documents |= {fault.policy.ref: fault.document for fault in manifests.closing}
         unfit = [fault.unfit for fault in manifests.faults if fault.unfit is not None]
-        self._examination = PolicyExamination.of(self._settings, manifests.policies, unfit, manifests.unfounded)
+        self._examination = PolicyExamination.of(self._settings, manifests.policies, unfit, manifests.data_errors)
         self._live = LiveWorld.of(manifests.objects)
         self._world = self._live.view
         settings, world = self._settings, self._world
         self._engine: Engine[Policy] = Engine(
             world,
-            manifests.demanded,
+            manifests.enforced_policies,
             self._assemble,
             lambda workload, attached: dialects.stances(workload, attached, settings, world),
             dialects.is_on_network,
@@ -209,13 +209,13 @@ class Authority:
         for ref in gone:
             self._engine.remove_policy(ref)
             self._documents.pop(ref, None)
-        for policy in (*news.demanded, *examined):
+        for policy in (*news.enforced_policies, *examined):
             self._engine.put_policy(policy)
         self._documents |= {policy.ref: news.document_of(policy) for policy in news.policies}
         self._documents |= {fault.policy.ref: fault.document for fault in news.closing}
         self.unread_objects = self._unread_after(news, gone)
         if changes.warnings is None:
-            replaced = {str(ref) for ref in (*gone, *(policy.ref for policy in news.demanded))}
+            replaced = {str(ref) for ref in (*gone, *(policy.ref for policy in news.enforced_policies))}
             self.warnings = [warning for warning in self.warnings if not _is_about(warning, replaced)]
             self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
         else:
@@ -247,7 +247,7 @@ class Authority:
 
         Raises ManifestError for errors if the authority is strict, or if an error belongs to no known document.
         """
-        replaced = gone | {policy.ref for policy in news.demanded}
+        replaced = gone | {policy.ref for policy in news.enforced_policies}
         kinds = {changed.kind for changed in change.objects}
         examination, findings = self._examination.after(news.policies, replaced, kinds, self._world)
         errors = findings.errors
@@ -260,9 +260,9 @@ class Authority:
         ]
         if errors and (self._strict or len(closing) < len(errors)):
             raise ManifestError([error for own in errors.values() for error in own])
-        before = [finding for found in self._examination.unfounded.values() for finding in found]
+        before = [finding for found in self._examination.data_errors.values() for finding in found]
         self.warnings = [warning for warning in self.warnings if warning not in before]
-        self.warnings += [finding for found in examination.unfounded.values() for finding in found]
+        self.warnings += [finding for found in examination.data_errors.values() for finding in found]
         self._examination = examination
         return [*closing, *findings.mended]
 

@@ -121,7 +121,8 @@ class _Texts:
             lines = self._lines[span.source] = span.source.text.splitlines()
         text = lines[span.line - 1 : span.end_line]
         if text:
-            text[-1] = text[-1][: span.end_column - 1]
+            if span.end_line <= len(lines):  # else it ends behind the last line
+                text[-1] = text[-1][: span.end_column - 1]
             text[0] = text[0][span.column - 1 :]
         return text
 

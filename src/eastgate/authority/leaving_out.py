@@ -36,20 +36,20 @@ _INPUT_ERRORS = frozenset({codes.BAD_PATTERN, codes.EMPTY_FOLDER, codes.EMPTY_IN
 def leave_out(manifests: Manifests) -> None:
     """Leave out parts that cannot be read. If nothing else remains, or an option is wrong, the errors stay.
 
-    Afterwards `Manifests.strays` has the errors that stop every answer.
+    Afterwards `Manifests.unattributed_errors` has the errors that stop every answer.
     """
     if not _has_something(manifests):
         parts = [part for part in manifests.unbuilt if part.can_decide]
         manifests.reporter.diagnostics.extend(diagnose_left_out(parts) if not manifests.reporter.errors else ())
         return
     refused = {id(error) for error in manifests.refused}
-    if any(id(error) in refused or error.code in _INPUT_ERRORS for error in manifests.strays):
+    if any(id(error) in refused or error.code in _INPUT_ERRORS for error in manifests.unattributed_errors):
         return
-    for document, error in manifests.torn:
+    for document, error in manifests.head_only:
         manifests.faults.append(Fault.of_head(document, manifests.settings, [error]))
     for document, error in manifests.twice:
         _close_both(manifests, document, error)
-    manifests.torn, manifests.twice = [], []
+    manifests.head_only, manifests.twice = [], []
     for fault in manifests.faults:
         if fault.reason is FaultReason.TWICE and fault.targets is None:
             _close_only_itself(manifests, fault)
@@ -142,13 +142,13 @@ def _as_target(document: Document) -> Target | None:
 
 def _leave_out_rest(manifests: Manifests) -> None:
     """Leave out errors that belong to no object: a text that cannot be read, or a whole part."""
-    strays = manifests.strays
+    unattributed = manifests.unattributed_errors
     by_file: dict[str, list[Diagnostic]] = {}
-    for error in strays:
+    for error in unattributed:
         by_file.setdefault(error.span.file if error.span is not None else f" {id(error)}", []).append(error)
     for errors in by_file.values():
         manifests.unread.objects.append(lost_part(part_of(errors), errors[0].span, text=_text(errors)))
-        manifests.set_aside.update(map(id, errors))
+        manifests.left_out_errors.update(map(id, errors))
 
 
 def part_of(errors: Sequence[Diagnostic]) -> LeftOut:

@@ -71,17 +71,17 @@ class Manifests:
     """Number of documents that are no manifests, and were skipped."""
     left_out: dict[PolicyRef, list[Diagnostic]] = field(default_factory=dict)
     """The errors in objects of a cluster that are no policies: one of them must not stop answers about others."""
-    unfounded: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
+    data_errors: Mapping[str, list[Diagnostic]] = field(default_factory=dict)
     """The errors, by dialect, in cluster data about all policies: see `PolicyExamination`."""
     unbuilt: list[LeftOut] = field(default_factory=list)
     """The parts that were not read. Each is among the `unread` objects, too."""
     refused: list[Diagnostic] = field(default_factory=list)
     """The errors in the user's request, such as a pattern without a match: `ReadResult.refused`."""
-    torn: list[tuple[Document, Diagnostic]] = field(default_factory=list)
+    head_only: list[tuple[Document, Diagnostic]] = field(default_factory=list)
     """The objects whose head alone could be read."""
     twice: list[tuple[Document, Diagnostic]] = field(default_factory=list)
     """Policies that contradict a document of the same name."""
-    set_aside: set[int] = field(default_factory=set)
+    left_out_errors: set[int] = field(default_factory=set)
     """The errors, by identity, of parts that are left out: see `leaving_out`."""
     custom: CustomResources = field(default_factory=CustomResources)
     _documents: dict[Policy, Document] = field(default_factory=dict)
@@ -183,7 +183,7 @@ class Manifests:
         if whole and any(dialects.is_examined(policy) for policy in self.policies):
             world = World.of(self.objects)
             examination, findings = PolicyExamination(self.settings).after(self.policies, (), (), world)
-            self.unfounded = examination.unfounded
+            self.data_errors = examination.data_errors
             for policy, finding in findings.found:
                 self.reporter.diagnostics.append(finding)
                 if policy is not None and finding.is_error:
@@ -200,28 +200,28 @@ class Manifests:
         return [fault for fault in self.faults if fault.closes]
 
     @property
-    def strays(self) -> list[Diagnostic]:
+    def unattributed_errors(self) -> list[Diagnostic]:
         """Return the errors that belong to no fault: they leave unknown which objects and policies exist."""
         faults = (fault for fault in self.faults if fault.reason != FaultReason.OBJECT)
         attributed = {id(error) for fault in faults for error in fault.errors}
-        attributed |= self.set_aside
+        attributed |= self.left_out_errors
         return [error for error in self.reporter.errors if id(error) not in attributed]
 
     def stopping(self, *, strict: bool) -> list[Diagnostic]:
-        """Return all errors, if they stop every answer: with `strict` any error does, otherwise one of `strays`."""
+        """Return all errors, if they stop every answer: with `strict` any does, otherwise one of no known object."""
         open_hosts = [unread.part for unread in self.unread.objects if unread.part is not None and unread.hosts]
         lost = [part for part in (*self.unbuilt, *open_hosts) if part.can_decide] if strict else []
-        if (strict and not (lost or self.reporter.errors)) or (not strict and not self.strays):
+        if (strict and not (lost or self.reporter.errors)) or (not strict and not self.unattributed_errors):
             return []
         return [*self.reporter.errors, *diagnose_left_out(lost)]
 
     @property
-    def unsure(self) -> list[Fault]:
+    def unknown_objects(self) -> list[Fault]:
         """Return routes with errors, and objects that are written twice: their actual content is unknown."""
         return [fault for fault in self.closing if not dialects.is_policy(fault.document)]
 
     @property
-    def demanded(self) -> list[Policy]:
+    def enforced_policies(self) -> list[Policy]:
         """Return the policies. In place of a policy with errors is one that closes its targets."""
         return [*self.policies, *(fault.policy for fault in self.closing)]
 
@@ -235,13 +235,13 @@ class Manifests:
 
     def _attribute(self) -> None:
         """Reject the policies with errors that their reader reported, but read all the same."""
-        strays = self.strays
-        if not strays:
+        unattributed = self.unattributed_errors
+        if not unattributed:
             return
         by_file: dict[str, list[Policy]] = {}
         for policy in self._documents:
             by_file.setdefault((policy.span.built or policy.span).file, []).append(policy)
-        for error in strays:
+        for error in unattributed:
             span = error.span
             if span is None:
                 continue
@@ -355,7 +355,7 @@ def sort_reading(reading: ReadResult, settings: Settings, *, whole: bool = True)
     manifests = sort_documents(reading.documents, settings, reading.reporter, reading.twice, whole=whole)
     manifests.unused += reading.unused
     manifests.excluded, manifests.skipped = reading.excluded, sum(reading.skipped.values())
-    manifests.refused, manifests.torn, manifests.custom = reading.refused, reading.torn, reading.custom
+    manifests.refused, manifests.head_only, manifests.custom = reading.refused, reading.head_only, reading.custom
     manifests.unbuilt += reading.unbuilt
     manifests.unread.objects += map(lost_part, reading.unbuilt)
     manifests.unread.objects += undeployed_policies(reading.undeployed, settings)

@@ -180,7 +180,7 @@ def test_a_policy_beyond_a_limit_is_no_policy_for_any_reader(shape: str) -> None
     assert [error.code for error in manifests.reporter.errors] == [POLICY_TOO_LARGE]
     assert not manifests.policies
     assert [fault.reason for fault in manifests.faults] == [FaultReason.POLICY]
-    assert _targets_of(manifests.demanded[0]) == _targets_of(_rejected(obj))
+    assert _targets_of(manifests.enforced_policies[0]) == _targets_of(_rejected(obj))
     left = content_of(document)
     assert isinstance(left, dict)
     assert len(msgspec.json.encode(left)) < 2_000
@@ -192,7 +192,7 @@ def test_a_policy_beyond_a_limit_is_no_policy_for_any_reader(shape: str) -> None
 def _rejected(obj: dict[str, Any]) -> object:
     """Return the policy that closes the targets of an object because of another error."""
     document = document_of(relevant({**obj, "spec": {**obj["spec"], "unknown": 1}}))
-    return sort_documents([document], Settings(), Reporter()).demanded[0]
+    return sort_documents([document], Settings(), Reporter()).enforced_policies[0]
 
 
 def _targets_of(closing: object) -> tuple[object, ...]:
@@ -206,7 +206,7 @@ def test_a_policy_beyond_the_limit_of_its_namespace_closes_its_targets() -> None
     sizes.put(ref_of(obj), obj)
     sizes.settle()
     document = document_of(relevant(obj), beyond=sizes.problem_of(ref_of(obj)))
-    (closing,) = sort_documents([document], Settings(), Reporter()).demanded
+    (closing,) = sort_documents([document], Settings(), Reporter()).enforced_policies
     (target,) = _targets_of(closing)
     assert isinstance(target, PodsMatching)
 
@@ -224,7 +224,7 @@ def test_targets_that_are_too_large_are_all_of_the_namespace(change: Callable[[A
     obj = policy("shop", "cart", ["web"])
     obj["spec"] = change(obj["spec"])
     document = document_of(relevant(obj), beyond=policy_problem(2, Settings(policy_limit=Size(1))))
-    (closing,) = sort_documents([document], Settings(), Reporter()).demanded
+    (closing,) = sort_documents([document], Settings(), Reporter()).enforced_policies
     assert _targets_of(closing) == (Everything("shop"),)
 
 

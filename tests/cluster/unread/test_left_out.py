@@ -233,7 +233,7 @@ def test_where_nothing_can_be_read_there_is_no_answer() -> None:
         reading = read_text("m.yaml", text, positioned=reads)
         manifests = sort_reading(reading, Settings())
         leave_out(manifests)
-        assert manifests.strays
+        assert manifests.unattributed_errors
 
 
 # Parts without an error: an environment's

@@ -231,8 +231,8 @@ OBJECTS = {
 def test_errors_in_anything_but_a_policy_stop_everything(kind: str) -> None:
     reading = read_text("all.yaml", f"{WORLD}---\n{OBJECTS[kind]}", positioned=dialects.reads)
     manifests = sort_documents(reading.documents, Settings(), reading.reporter)
-    assert manifests.strays
-    assert manifests.demanded == []
+    assert manifests.unattributed_errors
+    assert manifests.enforced_policies == []
     with pytest.raises(eastgate.ManifestError):
         eastgate.Authority(manifests, strict=False)
 

@@ -95,7 +95,7 @@ class FileSource:
         authority = Authority(
             manifests,
             keys=self._keys,
-            strict=strict or self._strict or bool(manifests.unsure),
+            strict=strict or self._strict or bool(manifests.unknown_objects),
             unread=self._unread,
             live=True,
         )
@@ -129,7 +129,9 @@ class FileSource:
 
     def is_usable(self, manifests: Manifests) -> bool:
         """Return whether any of these manifests can be enforced."""
-        return not (manifests.reporter.errors if self._strict or manifests.unsure else manifests.strays)
+        return not (
+            manifests.reporter.errors if self._strict or manifests.unknown_objects else manifests.unattributed_errors
+        )
 
     def read_now(self, settings: Settings) -> Manifests:
         """Read the current manifests, valid or not. Several environments are reported as an error of the manifests."""
@@ -246,14 +248,14 @@ class PendingFiles:
 
 def _files(manifests: Manifests) -> Iterable[str]:
     """Return the files of these manifests."""
-    spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
+    spans = (entry.span for entry in (*manifests.objects, *manifests.enforced_policies))
     names = {span.file for span in spans if span is not None}
     return map(os.path.abspath, names)
 
 
 def _is_built(manifests: Manifests) -> bool:
     """Return whether an object in these manifests was rendered, so that no file has it as it is."""
-    spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
+    spans = (entry.span for entry in (*manifests.objects, *manifests.enforced_policies))
     return any(span is not None and span.built is not None for span in spans)
 
 

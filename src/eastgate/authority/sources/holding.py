@@ -62,7 +62,7 @@ class HeldObjects:
 
 
 def _keys(manifests: Manifests) -> set[Hashable]:
-    refs = {policy.ref for policy in manifests.demanded}
+    refs = {policy.ref for policy in manifests.enforced_policies}
     return {*refs, *(obj.id for obj in manifests.objects)}
 
 
