@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import logging
 import os
 import sys
@@ -174,8 +175,26 @@ def _verb(name: str) -> _Verb:
     return _Verb(getattr(_imported(f"eastgate.cli.{_MODULES.get(name, name)}"), name))
 
 
+_replaced: list[object] = []  # streams that would close their file if they were collected
+
+
+def _buffer_output() -> None:
+    """Add a buffer to the standard streams of the process if they have none (`PYTHONUNBUFFERED`).
+
+    Python writes to such a stream once, and loses the rest if a signal interrupts the write.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        raw = getattr(stream, "buffer", None)
+        if stream is getattr(sys, f"__{name}__") and isinstance(raw, io.RawIOBase):
+            _replaced.append(stream)
+            buffered = io.BufferedWriter(raw)
+            setattr(sys, name, io.TextIOWrapper(buffered, stream.encoding, stream.errors, line_buffering=True))
+
+
 class _Verbs(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
+        _buffer_output()
         with _errors():  # also for click's own work before and after: completion, and writing to a closed output
             return super().main(*args, **extra)
 
