@@ -20,6 +20,9 @@ from eastgate.cli.catalogue import all_codes, chapters
 from eastgate.cli.helping import EXAMPLES, OPTION_GROUPS, OTHER, REQUIRED, group_of
 from eastgate.cluster.unread import KINDS, EnforcementPlane, TargetField, UnreadEffect, UnreadKind
 
+_GUIDES = {
+    "EG1044": "[Policies that nothing deploys](../../guides/repositories.md#policies-that-nothing-deploys)",
+}
 MODULES = ("decisions", "describe", "diff", "graph", "lint", "manifests", "mesh", "tables")
 _CAN = {
     UnreadEffect.DENY: "deny what is allowed here",
@@ -140,7 +143,9 @@ def _diagnostics() -> str:
         "# Diagnostics",
         "",
         "Every diagnostic has a code, the place in a file that it is about, and help where Eastgate knows a fix.",
-        "An error ends a command with status 2: Eastgate never ignores a policy that it cannot understand.",
+        "Eastgate never ignores a policy that it cannot understand. A question about such a policy has no answer (exit",
+        "status 2). `eastgate lint` reports errors with status 1. If a part was left out, an answer is partial (status",
+        "3): [Exit statuses](../exit-status.md).",
         "`eastgate lint --explain EG1201` prints the text of a page below.",
     ]
     for chapter, modules in chapters().items():
@@ -165,6 +170,8 @@ def _diagnostic(code: Code, chapter: str) -> str:
     ]
     for title, manifest in (("Wrong", code.wrong), ("Right", code.right)):
         lines += [f"## {title}", "", "```yaml", manifest.rstrip(), "```", ""] if manifest else []
+    if guide := _GUIDES.get(code.id):
+        lines += [f"{guide} has the details.", ""]
     if code.id.startswith("EG6") or str(code.severity) != "error":
         lines += ["To accept a finding, see [Suppress a finding](../../guides/linting.md#suppress-a-finding).", ""]
     return "\n".join(lines)

@@ -213,7 +213,8 @@ NOT_DEPLOYED = Code(
     "object that no environment deploys",
     "A policy or a workload is in a folder, but no environment of the folder deploys it: no kustomization names "
     "its file, or a directory of Argo CD excludes it. It decides nothing. If such a policy could turn an answer "
-    "into a deny, the answer says `(from what is deployed)`, and has the exit status 3.",
+    "into a deny, the answer says `(from what is deployed)`, and has the exit status 3. If you do not need the file, "
+    "exclude it with `--exclude` or a line in `.eastgateignore`.",
     Severity.INFO,
 )
 HELM_CHART = Code(
