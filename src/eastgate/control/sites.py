@@ -21,6 +21,7 @@ from eastgate.settings import Settings
 
 _LOG = logging.getLogger(__name__)
 _HANDSHAKE = 10.0  # seconds
+_WAYPOINT_ACCOUNT = "eastgate-waypoint"
 
 ProtocolFactory = Callable[[], asyncio.Protocol]
 
@@ -123,6 +124,9 @@ class ProxySite:
 
     `captured`: it is in a pod that redirects all connections to it, of which `ports` are only those that are known.
     `addresses` are all of that pod's, `address` the first; `uncaptured` ports it does not redirect.
+
+    `node`, in an ambient mesh: the proxy of its node, which takes tunnels for it at the port `tunnel`; `waypoint`: the
+    only proxy that these may come from, if it has one.
     """
 
     workload: str
@@ -134,6 +138,33 @@ class ProxySite:
     captured: bool = False
     addresses: tuple[str, ...] = ()
     uncaptured: frozenset[int] = frozenset()
+    node: str = ""
+    tunnel: int = 0
+    waypoint: str = ""
+
+    @property
+    def proxy(self) -> str:
+        """Return the name of the proxy that stands before the workload: its sidecar, or that of its node."""
+        return self.node or self.workload
+
+
+@dataclass(frozen=True, slots=True)
+class WaypointSite:
+    """The waypoint of a namespace, the address where tunnels arrive, and the workloads that it serves."""
+
+    namespace: str
+    address: str
+    tunnel: int
+    workloads: tuple[str, ...]
+
+    @property
+    def ports(self) -> Mapping[int, int]:
+        """Return the ports that the waypoint opens."""
+        return {self.tunnel: self.tunnel}
+
+    def identity(self, trust_domain: str) -> str:
+        """Return the SPIFFE ID of the waypoint."""
+        return service_account_id(trust_domain, self.namespace, _WAYPOINT_ACCOUNT)
 
 
 def identity_of(workload: Workload, settings: Settings) -> str | None:

@@ -42,7 +42,7 @@ from eastgate.control.fleet import AuthorizerSockets, SiteChange, everything
 from eastgate.control.gateways import GatewaySite
 from eastgate.control.identity import EmbeddedCa, Lifetimes, SvidSource, WorkloadApi
 from eastgate.control.plane import ProxyPlane
-from eastgate.control.sites import ProxySite, UnixEndpoint
+from eastgate.control.sites import ProxySite, UnixEndpoint, WaypointSite
 from eastgate.dialects import HOSTS
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
@@ -62,7 +62,7 @@ from eastgate.local.machine.rundir import DEFAULT_NAME, Guard, RunDir
 from eastgate.local.open_requests import OpenRequestMonitor
 from eastgate.local.placing import LocalPlacement
 from eastgate.local.proxies import Proxies, wait_until_listening
-from eastgate.settings import Settings
+from eastgate.settings import MeshMode, Settings
 
 _START_TIMEOUT = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE_TIMEOUT = 30.0
@@ -106,6 +106,7 @@ class LocalMesh:
         self._changing = asyncio.Lock()
         self._reported_closures: Mapping[tuple[str, int], Closure] = {}
         self._modes: dict[str, dict[int, PortMode]] = {}
+        self._identified: set[str] = set()  # who has been given a certificate
         self.history = History()
         self._reported_unread: tuple[str, ...] = ()
         self.is_behind = True
@@ -184,6 +185,18 @@ class LocalMesh:
         return self.enforcement.gateways
 
     @property
+    def waypoints(self) -> Mapping[str, WaypointSite]:
+        """Return the waypoints, by the name of their proxy."""
+        return self.enforcement.waypoints
+
+    def tunnel_to(self, site: ProxySite) -> tuple[str, int] | None:
+        """Return where a tunnel to a workload begins: at its waypoint, or else at the proxy of its node."""
+        if not site.node:
+            return None
+        first = self.waypoints[site.waypoint] if site.waypoint else site
+        return first.address, first.tunnel
+
+    @property
     def nodes(self) -> tuple[str, ...]:
         """Return the names of all proxies."""
         return self.enforcement.nodes
@@ -239,7 +252,7 @@ class LocalMesh:
         return changed
 
     def _compute_modes(self, node: str) -> dict[int, PortMode]:
-        if node in self.gateways:
+        if node not in self.sites:
             return {}
         layers = [layer for point in points_at(node) for layer in programs_of(self.authority).program(point).layers]
         return {port: mode_of(at_port(layer, port) for layer in layers) for port in self.sites[node].ports}
@@ -263,9 +276,11 @@ class LocalMesh:
             if was_behind:
                 touched |= everything(self.authority.world)
             different = SiteChange()
-            if touched.change:
-                sites, gateways, placed = self._placement.place(self.authority, prove=self.options.by_address)
-                different = self.enforcement.changes_to(sites, gateways)
+            if touched.change or self.settings.mesh_mode is MeshMode.AMBIENT:  # a policy may need a waypoint
+                placed_sites, placed = self._placement.place(self.authority, prove=self.options.by_address)
+                different = self.enforcement.changes_to(
+                    placed_sites.sites, placed_sites.gateways, placed_sites.waypoints
+                )
                 touched |= Touched(placed.workloads, placed)
             self.plane.follow(different, touched)
             self.enforcement.renew()
@@ -284,22 +299,31 @@ class LocalMesh:
         `before` are the revisions of what proxies had. The `new` ones are waited for, with their ports, also where they
         got nothing new: they may not have answered before.
         """
-        gone = {*before} - {*self.nodes}
-        asked = await self.plane.publish_secrets(self.nodes, gone, anew=new)
+        gone = {*self._identified} - {*self.sites, *self.gateways, *self.waypoints}
+        self._identified = {*self.sites, *self.gateways, *self.waypoints}
+        asked = await self.plane.publish_secrets(sorted(self._identified), gone, anew=new)
         for error in filter(None, asked.values()):
             raise error
-        nodes: dict[str, ProxySite | GatewaySite] = {**self.sites, **self.gateways}
+        nodes = self.nodes
         ports = ((key, port) for key, site in self.sites.items() for port in site.ports)
         await self.proxies.run(nodes, (each for each in ports if self._placement.own_app(*each) is None))
         updated = tuple(sorted(node for node in nodes if self.store.revision(node) != before.get(node)))
         await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in {*updated, *new}))
         closed = self.enforcement.closed
+        opened: list[tuple[str, ProxySite | GatewaySite | WaypointSite]] = [
+            *((site.proxy, site) for site in self.sites.values() if not site.waypoint),
+            *self.gateways.items(),
+            *self.waypoints.items(),
+        ]
         wanted = {
-            (nodes[node].address, bound)
-            for node in new
-            for port, bound in nodes[node].ports.items()
-            if (node, port) not in closed or closed[node, port].parts
+            (site.address, bound)
+            for node, site in opened
+            for port, bound in site.ports.items()
+            if node in new
+            if (key := (site.workload if isinstance(site, ProxySite) else node, port)) not in closed
+            or closed[key].parts
         }
+        wanted |= {(site.address, site.tunnel) for site in self.sites.values() if site.tunnel and site.proxy in new}
         await wait_until_listening(wanted, timeout)
         return updated
 

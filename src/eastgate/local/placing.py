@@ -7,11 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 from eastgate.authority.authority import Authority
 from eastgate.cluster import Change
 from eastgate.cluster.targets import GatewayNamed
+from eastgate.control.ambient import needs_waypoint, waypoint_name
+from eastgate.control.fleet import SiteChange
 from eastgate.control.gateway_nodes import gateway_node, ports_of_gateway
 from eastgate.control.gateways import GatewaySite
-from eastgate.control.sites import ProxySite, identity_of, ports_of
+from eastgate.control.sites import ProxySite, WaypointSite, identity_of, ports_of
 from eastgate.envoy.config.clusters import SocketAddress
+from eastgate.envoy.config.hbone import PORT as TUNNEL_PORT
 from eastgate.local.machine.addresses import Addresses
+from eastgate.settings import MeshMode
+
+_NODE = "node/local"
 
 
 class LocalPlacement:
@@ -29,24 +35,46 @@ class LocalPlacement:
         self._apps = apps
         self._built_in_app = built_in_app
 
-    def place(
-        self, authority: Authority, *, prove: bool
-    ) -> tuple[dict[str, ProxySite], dict[str, GatewaySite], Change]:
-        """Give addresses to all workloads with an identity, and to Gateways; return their sites, and what changed.
+    def place(self, authority: Authority, *, prove: bool) -> tuple[SiteChange, Change]:
+        """Give addresses to all workloads with an identity, to Gateways, and to waypoints in an ambient mesh; return
+        their sites, and what changed.
 
         `prove`: addresses prove who calls.
         """
         world = authority.world
         keys = [key for key, each in world.workloads.items() if identity_of(each, authority.settings) is not None]
         of_gateways = {gateway_node(each.namespace, each.name): each for each in world.gateways.values()}
-        addresses = self._addresses.assign([*keys, *of_gateways])
+        is_ambient = authority.settings.mesh_mode is MeshMode.AMBIENT
+        behind = {key: waypoint_name(world.workloads[key].namespace) for key in keys} if is_ambient else {}
+        behind = {key: name for key, name in behind.items() if needs_waypoint(authority, key)}
+        addresses = self._addresses.assign([*keys, *of_gateways, *behind.values()])
+        (tunnel,) = self._bind([TUNNEL_PORT]).values() if is_ambient else (0,)
         change = authority.assign_addresses({key: addresses[key] for key in keys}, prove=prove)
         sites = {}
         for key in keys:
             bound = self._bind(ports_of(world, world.workloads[key]))
             apps = {port: self.own_app(key, port) or self._built_in_app(key, port) for port in bound}
             has_app = any(app.partition(":")[0] == key for app in self._apps)
-            sites[key] = ProxySite(key, addresses[key], bound, apps, calls_out=has_app)
+            node = _NODE if is_ambient else ""
+            sites[key] = ProxySite(
+                key,
+                addresses[key],
+                bound,
+                apps,
+                calls_out=has_app and not is_ambient,
+                node=node,
+                tunnel=tunnel,
+                waypoint=behind.get(key, ""),
+            )
+        waypoints = {
+            name: WaypointSite(
+                name.removeprefix("waypoint/"),
+                addresses[name],
+                tunnel,
+                tuple(sorted(key for key, of in behind.items() if of == name)),
+            )
+            for name in dict.fromkeys(behind.values())
+        }
         gateways = {
             node: GatewaySite(
                 GatewayNamed(gateway.namespace, gateway.name),
@@ -55,7 +83,7 @@ class LocalPlacement:
             )
             for node, gateway in of_gateways.items()
         }
-        return sites, gateways, change
+        return SiteChange(sites, gateways, waypoints), change
 
     def own_app(self, workload: str, port: int) -> SocketAddress | None:
         """Return the application of the user behind a port, if there is one."""

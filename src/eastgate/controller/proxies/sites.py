@@ -129,7 +129,7 @@ class Sites:
             named = {*self.gateways, *(gateway_node(*key.split("/")) for key in self._world.gateways)}
         gateways = self._look_again(self.gateways, named, self._gateway)
         self._connected -= {key for key in change.removed if key not in self._world.workloads}
-        return SiteChange(sidecars[0], gateways[0], sidecars[1] | gateways[1])
+        return SiteChange(sidecars[0], gateways[0], removed=sidecars[1] | gateways[1])
 
     def _pods_to_look_at(self, change: Change) -> set[str]:
         """Return the pods whose sites may be others: their own changes, and those of Services before them."""

@@ -10,7 +10,7 @@ from envoy.config.endpoint.v3 import endpoint_pb2
 from envoy.config.route.v3 import route_pb2
 
 from eastgate.basics.records import dataclass
-from eastgate.envoy.config.inbound_port import ANY_PORT
+from eastgate.envoy.config.inbound_port import ANY_PORT, SVID
 from eastgate.envoy.config.packing import serialize
 from eastgate.envoy.config.typed import ADS, Plain, filter_, message, typed
 from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, XdsResource
@@ -80,19 +80,30 @@ def _virtual_host(name: str, domains: list[str], cluster: str) -> Plain:
 @lru_cache(maxsize=4096)
 def internal_cluster(listener: str) -> XdsResource:
     """Return the cluster of a listener of the same proxy; what was noted about the caller goes along."""
+    return cluster_resource(listener, internal(listener, listener))
+
+
+def internal(name: str, listener: str) -> Plain:
+    """Return what makes a cluster lead to an internal listener."""
     raw = filter_("raw", typed("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"))
     kind = "envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport"
     address = {"envoy_internal_address": {"server_listener_name": listener}}
-    assignment = {"cluster_name": listener, "endpoints": [{"lb_endpoints": [_endpoint(address)]}]}
+    assignment = {"cluster_name": name, "endpoints": [{"lb_endpoints": [_endpoint(address)]}]}
     transport = filter_("inside", typed(kind, transport_socket=raw))
-    return cluster_resource(listener, {"type": "STATIC", "load_assignment": assignment, "transport_socket": transport})
+    return {"type": "STATIC", "load_assignment": assignment, "transport_socket": transport}
 
 
 @lru_cache(maxsize=4096)
-def app_resources(port: int, app: SocketAddress) -> tuple[XdsResource, ...]:
+def app_resources(port: str | int, app: SocketAddress) -> tuple[XdsResource, ...]:
     """Return the cluster of the application behind a port, and its routes. It is spoken to as its callers speak."""
     cluster, routes = _app(port, {"type": "EDS", "eds_cluster_config": {"eds_config": ADS}})
     return cluster, _endpoints(cluster.name, [app]), routes
+
+
+@lru_cache(maxsize=4096)
+def tunnelled_app_resources(port: str, listener: str) -> tuple[XdsResource, ...]:
+    """Return the cluster of an application that an internal listener leads to, and its routes."""
+    return _app(port, internal(f"app/{port}", listener))
 
 
 @lru_cache(maxsize=1)
@@ -101,7 +112,7 @@ def original_app_resources() -> tuple[XdsResource, ...]:
     return _app(ANY_PORT, ORIGINAL)
 
 
-def _app(port: int, config: Plain) -> tuple[XdsResource, XdsResource]:
+def _app(port: str | int, config: Plain) -> tuple[XdsResource, XdsResource]:
     name = f"app/{port}"
     both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
     idle = {"idle_timeout": _IDLE}
@@ -142,14 +153,14 @@ def service_resources(
     return cluster, _endpoints(name, upstream.endpoints)
 
 
-def mutual_tls(identities: Iterable[str]) -> Plain:
-    """Return TLS with the SVID of the proxy, to a peer that proves one of these identities."""
+def mutual_tls(identities: Iterable[str], secret: str = SVID) -> Plain:
+    """Return TLS with the SVID of a secret, to a peer that proves one of these identities."""
     names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(identities)]
     return typed(
         "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
         common_tls_context={
             "tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},
-            "tls_certificate_sds_secret_configs": [{"name": "svid", "sds_config": ADS}],
+            "tls_certificate_sds_secret_configs": [{"name": secret, "sds_config": ADS}],
             "combined_validation_context": {
                 "default_validation_context": {"match_typed_subject_alt_names": names},
                 "validation_context_sds_secret_config": {"name": "trust", "sds_config": ADS},

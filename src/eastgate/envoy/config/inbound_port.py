@@ -19,6 +19,7 @@ _SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
 TIMEOUTS = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
 NETWORK = "envoy.extensions.filters.network"
 HTTP = "envoy.extensions.filters.http"
+SVID = "svid"  # the secret of a proxy that has one identity
 ANY_PORT = 0  # stands for all ports of a pod that have no listener of their own
 # Of listeners that connections of a pod are led to, or that are not redirected: with SO_REUSEPORT any process of the
 # proxy's user could listen there as well, and would be reached past all policies.
@@ -62,7 +63,8 @@ class InboundPort:
     it is part of the name of the caller's filter chain. `handshakes`, at a gateway: only TLS is spoken, and these say
     how; there, a client need not show a certificate, and one that it shows may only name somebody of `trust_domain`.
     `capture`: in a pod, where nothing is bound for the port. `sends_logs`: the proxy also sends what it logs of
-    decisions to the control plane.
+    decisions to the control plane. `shared`: the proxy serves several workloads, so that names of resources contain
+    that of the workload. `at_waypoint`: behind the port is another proxy, which is told who is calling.
     """
 
     workload: str
@@ -77,6 +79,18 @@ class InboundPort:
     trust_domain: str | None = None
     capture: Capture | None = None
     sends_logs: bool = False
+    shared: bool = False
+    at_waypoint: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the part of the names of its resources that tells the port from others of its proxy."""
+        return f"{self.workload}/{self.port}" if self.shared else str(self.port)
+
+    @property
+    def secret(self) -> str:
+        """Return the name of the secret with the SVID of the workload."""
+        return f"svid/{self.workload}" if self.shared else SVID
 
     @property
     def detection(self) -> str:
