@@ -12,15 +12,16 @@ from functools import lru_cache
 from eastgate.authority.authority import Authority, programs_of
 from eastgate.control.closures import TRUST, closing_of, describe_inexpressible, describe_unreadable
 from eastgate.control.fleet import Fleet
-from eastgate.control.sites import ProxySite, identity_of
+from eastgate.control.sites import identity_of
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.hbone import (
+    Statement,
     TunnelEnd,
     Tunnelled,
     TunnelPort,
     every_authority,
     pod_port_resources,
-    tunnel_listener,
+    tunnel_port_resources,
     waypoint_port_resources,
 )
 from eastgate.envoy.config.sidecar import shared_resources
@@ -51,26 +52,41 @@ class AmbientResources:
         site = fleet.sites[workload]
         fleet.closures.keep(workload, site.ports)
         tunnelled = []
+        waypoint = fleet.waypoints[site.waypoint] if site.waypoint else None
+        stated_by = waypoint.identity(fleet.authority.settings.trust_domain) if waypoint is not None else ""
         for port, bound in sorted(site.ports.items()):
             inbound = fleet.inbound(workload, site, port, bound, shared=True)
+            (called,) = every_authority([site.address], bound)
+            end = None
+            if waypoint is not None:
+                end = TunnelEnd(called, SocketAddress(waypoint.address, waypoint.tunnel), stated_by)
             plan = fleet.plans.of_node_proxy(workload, port)
             app = site.apps.get(port) or SocketAddress(site.address, port)
             shared = _shared(plan, inbound.name, fleet)
-            resources = list(pod_port_resources(inbound, plan, app, shared, behind_waypoint=bool(site.waypoint)))
+            resources = list(pod_port_resources(inbound, plan, app, shared, end))
             trust = fleet.secrets_of(site.proxy, TRUST)
             yield from fleet.closures.guard(workload, port, resources, trust, closing_of(inbound))
             self._close(workload, workload, port, plan)
-            tunnelled.append(Tunnelled(every_authority([site.address], bound), f"tunnelled/{inbound.name}"))
-        waypoints = frozenset({self._identity_of_waypoint(site)} if site.waypoint else ())
+            tunnelled.append(Tunnelled((called,), f"tunnelled/{inbound.name}"))
+        statements = (Statement(stated_by, of_anyone=True),) if waypoint is not None else ()
         address = SocketAddress(site.address, site.tunnel)
-        yield tunnel_listener(TunnelPort(f"hbone/{workload}", address, f"svid/{workload}", tuple(tunnelled), waypoints))
+        yield from tunnel_port_resources(
+            TunnelPort(
+                f"hbone/{workload}",
+                address,
+                f"svid/{workload}",
+                tuple(tunnelled),
+                statements,
+                takes_peers=waypoint is None,
+            )
+        )
 
     def of_waypoint(self, name: str) -> Iterator[XdsResource]:
         """Yield what a waypoint gets."""
         fleet = self._fleet
         waypoint = fleet.waypoints[name]
         secret = f"svid/{name}"
-        tunnelled = []
+        tunnelled, statements = [], []
         for workload in waypoint.workloads:
             site = fleet.sites[workload]
             unit = unit_at(name, workload)
@@ -87,8 +103,11 @@ class AmbientResources:
                 yield from fleet.closures.guard(unit, port, resources, trust, closing_of(inbound))
                 self._close(unit, workload, port, plan)
                 tunnelled.append(Tunnelled((called,), f"tunnelled/{inbound.name}"))
+                statements.append(Statement(end.identity, site.address, (called,)))
         address = SocketAddress(waypoint.address, waypoint.tunnel)
-        yield tunnel_listener(TunnelPort(f"hbone/{name}", address, secret, tuple(tunnelled)))
+        yield from tunnel_port_resources(
+            TunnelPort(f"hbone/{name}", address, secret, tuple(tunnelled), tuple(statements))
+        )
 
     def _close(self, unit: str, workload: str, port: int, plan: PortPlan) -> None:
         """Note that a port is closed because its policies cannot be read or enforced."""
@@ -97,9 +116,6 @@ class AmbientResources:
             closures.closed[unit, port] = describe_unreadable(unit, port, unreadable)
         if plan.refused is not None:
             closures.closed[unit, port] = describe_inexpressible(unit, plan, plan.refused)
-
-    def _identity_of_waypoint(self, site: ProxySite) -> str:
-        return self._fleet.waypoints[site.waypoint].identity(self._fleet.authority.settings.trust_domain)
 
 
 def unit_at(waypoint: str, workload: str) -> str:

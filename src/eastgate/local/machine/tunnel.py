@@ -18,16 +18,11 @@ _PIECE = 64 * 1024
 _OK = "200"
 
 
-class TunnelRefused(ConnectionResetError):  # noqa: N818 - says what happened
-    """The proxy did not open the tunnel."""
-
-    def __init__(self, status: str) -> None:
-        super().__init__(f"the tunnel was refused with status {status}")
-        self.status = int(status)
-
-
 class Tunnel:
-    """An open tunnel. It reads and writes as a `Wire` does."""
+    """A tunnel, with the `status` by which the proxy took or refused it. It reads and writes as a `Wire` does.
+
+    A proxy that closes the connection inside may do so before it has taken the tunnel: that is the same to a caller.
+    """
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -35,8 +30,8 @@ class Tunnel:
         self._waiting = bytearray()
         self._has_ended = False
         self._stream = 0
-        self._answer: dict[str, str] | None = None
-        self._reset: int | None = None
+        self.status: str | None = None
+        self._was_reset = False
 
     @classmethod
     async def open(
@@ -47,7 +42,7 @@ class Tunnel:
         authority: str,
         headers: Headers = (),
     ) -> Tunnel:
-        """Connect to a proxy, and ask for a tunnel to an address. Raises TunnelRefused."""
+        """Connect to a proxy, and ask for a tunnel to an address."""
         context.set_alpn_protocols(["h2"])
         tunnel = cls(await Wire.open(address, source, context, address[0]))
         try:
@@ -74,7 +69,7 @@ class Tunnel:
         """Return the next bytes; empty when the peer closed in order."""
         while not self._waiting and not self._has_ended:
             await self._hear()
-        if not self._waiting and self._reset is not None:
+        if not self._waiting and self._was_reset:
             raise ConnectionResetError("the tunnel was reset")
         taken = bytes(self._waiting[:most])
         del self._waiting[:most]
@@ -101,13 +96,9 @@ class Tunnel:
         self._stream = self._http.get_next_available_stream_id()
         self._http.send_headers(self._stream, [(":method", "CONNECT"), (":authority", authority), *headers])
         await self._flush()
-        while self._answer is None and not self._has_ended:
+        while self.status is None and not self._has_ended:
             await self._hear()
-        status = (self._answer or {}).get(":status")
-        if status is None:
-            raise ConnectionResetError("closed before any answer")
-        if status != _OK:
-            raise TunnelRefused(status)
+        self._has_ended |= self.status != _OK
 
     async def _flush(self) -> None:
         if data := self._http.data_to_send():
@@ -129,12 +120,12 @@ class Tunnel:
     def _take(self, event: h2.events.Event) -> None:
         match event:
             case h2.events.ResponseReceived():
-                self._answer = {str(name): str(value) for name, value in event.headers or ()}
+                self.status = dict(event.headers or ())[":status"]
             case h2.events.DataReceived():
                 self._waiting += event.data or b""
                 self._http.acknowledge_received_data(event.flow_controlled_length or 0, self._stream)
             case h2.events.StreamReset() | h2.events.ConnectionTerminated():
                 self._has_ended = True
-                self._reset = event.error_code if event.error_code != h2.errors.ErrorCodes.NO_ERROR else None
+                self._was_reset = event.error_code != h2.errors.ErrorCodes.NO_ERROR
             case h2.events.StreamEnded():
                 self._has_ended = True
