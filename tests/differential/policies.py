@@ -8,9 +8,9 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from eastgate import Settings
-from eastgate.settings import MeshMode
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
+from eastgate.settings import MeshMode
 from tests.differential.istio_policies import istio
 from tests.differential.linkerd_policies import linkerd
 from tests.differential.world import SETTINGS, Manifest

@@ -108,8 +108,8 @@ def _tunnel_listener(name: str, address: SocketAddress, secret: str) -> XdsResou
         http2_protocol_options={"allow_connect": True, **_WINDOWS},
         upgrade_configs=[{"upgrade_type": "CONNECT"}],
         http_filters=[
-            discovered(filter_name(name, _STATEMENTS), f"{HTTP}.rbac.v3.RBAC"),
             filter_("caller", _notes()),
+            discovered(filter_name(name, _STATEMENTS), f"{HTTP}.rbac.v3.RBAC"),
             filter_("router", typed(f"{HTTP}.router.v3.Router", suppress_envoy_headers=True)),
         ],
         rds={"config_source": ADS, "route_config_name": name},
@@ -157,20 +157,22 @@ def _statements(tunnel: TunnelPort) -> Plain:
 
 
 def _permission(statement: Statement) -> Plain:
-    callers = f"{SPIFFE_ID}|{NOBODY}" if statement.of_anyone else NOBODY
-    rules = [_header(_CALLER, callers), _header(_ADDRESS, _ANY), _header(_SOURCE, _ANY)]
+    rules = [_header(name, _ANY) for name in _HEADERS]
     if statement.authorities is not None:
         rules.append(_header(":authority", "|".join(map(re.escape, statement.authorities))))
     return {"and_rules": {"rules": rules}}
 
 
 def _principal(statement: Statement) -> Plain:
+    """Match the peer, and the caller as it was noted: of several headers one might be matched, and another noted."""
     peer = {"authenticated": {"principal_name": {"exact": statement.identity}}}
-    if statement.address is None:
-        return peer
-    length = 128 if ":" in statement.address else 32
-    address = {"direct_remote_ip": {"address_prefix": statement.address, "prefix_len": length}}
-    return {"and_ids": {"ids": [peer, address]}}
+    callers = f"{SPIFFE_ID}|{NOBODY}" if statement.of_anyone else NOBODY
+    stated = {"filter_state": {"key": PEER_KEY, "string_match": {"safe_regex": {"regex": callers}}}}
+    ids: list[Plain] = [peer, stated]
+    if statement.address is not None:
+        length = 128 if ":" in statement.address else 32
+        ids.append({"direct_remote_ip": {"address_prefix": statement.address, "prefix_len": length}})
+    return {"and_ids": {"ids": ids}}
 
 
 def _header(name: str, pattern: str) -> Plain:

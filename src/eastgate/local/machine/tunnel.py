@@ -26,7 +26,7 @@ class Tunnel:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._http = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
+        self._http = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding=False))
         self._waiting = bytearray()
         self._has_ended = False
         self._stream = 0
@@ -120,7 +120,7 @@ class Tunnel:
     def _take(self, event: h2.events.Event) -> None:
         match event:
             case h2.events.ResponseReceived():
-                self.status = dict(event.headers or ())[":status"]
+                self.status = dict(event.headers or ())[b":status"].decode("latin-1")
             case h2.events.DataReceived():
                 self._waiting += event.data or b""
                 self._http.acknowledge_received_data(event.flow_controlled_length or 0, self._stream)
