@@ -68,8 +68,8 @@ def _called(mesh: Running, workload: str) -> str:
 
 def _ends(mesh: Running, workload: str) -> tuple[tuple[str, int], tuple[str, int]]:
     """Where tunnels end: at the node proxy of a workload, and at the waypoint."""
-    site, waypoint = mesh.mesh.sites[workload], mesh.mesh.waypoints[_WAYPOINT]
-    return (site.address, site.tunnel), (waypoint.address, waypoint.tunnel)
+    site, waypoint = mesh.mesh.sites[workload], mesh.mesh.waypoints[_WAYPOINT].waypoint
+    return (site.address, site.tunnel), (waypoint.address.host, waypoint.address.port)
 
 
 async def test_the_node_decides_connections_and_the_waypoint_requests() -> None:
@@ -102,7 +102,7 @@ async def test_the_node_decides_again_about_the_caller_that_the_waypoint_states(
 
 async def test_only_the_waypoint_of_a_pod_states_its_callers() -> None:
     async with running(*_WORLD, _application("api"), settings=_AMBIENT) as mesh:
-        waypoint = mesh.mesh.waypoints[_WAYPOINT].identity("cluster.local")
+        waypoint = mesh.mesh.waypoints[_WAYPOINT].waypoint.identity
         node, at_waypoint = _ends(mesh, SERVER)
         other_node, _ = _ends(mesh, _OTHER)
         alice = [("x-eastgate-caller", sa("alice")), ("x-eastgate-address", "127.0.0.1"), ("x-eastgate-source", "1:1")]

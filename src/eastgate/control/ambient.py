@@ -13,13 +13,11 @@ from eastgate.authority.authority import Authority, programs_of
 from eastgate.control.closures import TRUST, closing_of, describe_inexpressible, describe_unreadable
 from eastgate.control.fleet import Fleet
 from eastgate.control.sites import identity_of
-from eastgate.envoy.config.clusters import SocketAddress
+from eastgate.envoy.config.clusters import SocketAddress, TunnelEnd, every_authority
 from eastgate.envoy.config.hbone import (
     Statement,
-    TunnelEnd,
     Tunnelled,
     TunnelPort,
-    every_authority,
     pod_port_resources,
     tunnel_port_resources,
     waypoint_port_resources,
@@ -52,14 +50,13 @@ class AmbientResources:
         site = fleet.sites[workload]
         fleet.closures.keep(workload, site.ports)
         tunnelled = []
-        waypoint = fleet.waypoints[site.waypoint] if site.waypoint else None
-        stated_by = waypoint.identity(fleet.authority.settings.trust_domain) if waypoint is not None else ""
+        waypoint = site.waypoint
         for port, bound in sorted(site.ports.items()):
             inbound = fleet.inbound(workload, site, port, bound, shared=True)
             (called,) = every_authority([site.address], bound)
             end = None
             if waypoint is not None:
-                end = TunnelEnd(called, SocketAddress(waypoint.address, waypoint.tunnel), stated_by)
+                end = TunnelEnd(called, waypoint.address, waypoint.identity)
             plan = fleet.plans.of_node_proxy(workload, port)
             app = site.apps.get(port) or SocketAddress(site.address, port)
             shared = _shared(plan, inbound.name, fleet)
@@ -68,7 +65,7 @@ class AmbientResources:
             yield from fleet.closures.guard(workload, port, resources, trust, closing_of(inbound))
             self._close(workload, workload, port, plan)
             tunnelled.append(Tunnelled((called,), f"tunnelled/{inbound.name}"))
-        statements = (Statement(stated_by, of_anyone=True),) if waypoint is not None else ()
+        statements = (Statement(waypoint.identity, of_anyone=True),) if waypoint is not None else ()
         address = SocketAddress(site.address, site.tunnel)
         yield from tunnel_port_resources(
             TunnelPort(
@@ -84,10 +81,10 @@ class AmbientResources:
     def of_waypoint(self, name: str) -> Iterator[XdsResource]:
         """Yield what a waypoint gets."""
         fleet = self._fleet
-        waypoint = fleet.waypoints[name]
+        served = fleet.waypoints[name]
         secret = f"svid/{name}"
         tunnelled, statements = [], []
-        for workload in waypoint.workloads:
+        for workload in served.workloads:
             site = fleet.sites[workload]
             unit = unit_at(name, workload)
             fleet.closures.keep(unit, site.ports)
@@ -104,7 +101,7 @@ class AmbientResources:
                 self._close(unit, workload, port, plan)
                 tunnelled.append(Tunnelled((called,), f"tunnelled/{inbound.name}"))
                 statements.append(Statement(end.identity, site.address, (called,)))
-        address = SocketAddress(waypoint.address, waypoint.tunnel)
+        address = served.waypoint.address
         yield from tunnel_port_resources(
             TunnelPort(f"hbone/{name}", address, secret, tuple(tunnelled), tuple(statements))
         )

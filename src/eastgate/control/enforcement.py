@@ -178,8 +178,8 @@ class Enforcement:
             yield workload
             return
         yield site.proxy
-        if site.waypoint:
-            yield site.waypoint
+        if site.waypoint is not None:
+            yield site.waypoint.name
 
     @property
     def closed(self) -> Mapping[tuple[str, int], Closure]:
@@ -329,7 +329,7 @@ class Enforcement:
         if node in self.gateways:
             return gateway_identity(self.gateways[node].gateway, settings)
         if node in self.waypoints:
-            return self.waypoints[node].identity(settings.trust_domain)
+            return self.waypoints[node].waypoint.identity
         workload = self.authority.world.workloads.get(node)
         return identity_of(workload, settings) if workload is not None else None
 

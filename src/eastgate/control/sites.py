@@ -13,7 +13,7 @@ from typing import Protocol, cast
 from eastgate.basics.records import dataclass
 from eastgate.cluster import Change, Service, Workload, World, service_account_id
 from eastgate.control.identity import IdentityError, TrustBundles, verify_connection
-from eastgate.envoy.config.clusters import SocketAddress, Upstream
+from eastgate.envoy.config.clusters import SocketAddress, TunnelEnd, Upstream, every_authority
 from eastgate.settings import Settings
 
 # Where the authorizer of gateways listens: on a socket that only we can open, or on a port, over TLS.
@@ -140,31 +140,41 @@ class ProxySite:
     uncaptured: frozenset[int] = frozenset()
     node: str = ""
     tunnel: int = 0
-    waypoint: str = ""
+    waypoint: Waypoint | None = None
 
     @property
     def proxy(self) -> str:
         """Return the name of the proxy that stands before the workload: its sidecar, or that of its node."""
         return self.node or self.workload
 
+    def tunnel_end(self, port: int, identity: str) -> TunnelEnd:
+        """Return where a tunnel to a port begins, for callers: at the waypoint, or else at the proxy of the node."""
+        (called,) = every_authority([self.address], self.ports[port])
+        if self.waypoint is not None:
+            return TunnelEnd(called, self.waypoint.address, self.waypoint.identity)
+        return TunnelEnd(called, SocketAddress(self.address, self.tunnel), identity)
+
+
+@dataclass(frozen=True, slots=True)
+class Waypoint:
+    """A waypoint: the name of its proxy, the address where tunnels arrive, and its SPIFFE ID."""
+
+    name: str
+    address: SocketAddress
+    identity: str
+
 
 @dataclass(frozen=True, slots=True)
 class WaypointSite:
-    """The waypoint of a namespace, the address where tunnels arrive, and the workloads that it serves."""
+    """The proxy that is a waypoint, and the workloads that it serves."""
 
-    namespace: str
-    address: str
-    tunnel: int
+    waypoint: Waypoint
     workloads: tuple[str, ...]
 
-    @property
-    def ports(self) -> Mapping[int, int]:
-        """Return the ports that the waypoint opens."""
-        return {self.tunnel: self.tunnel}
 
-    def identity(self, trust_domain: str) -> str:
-        """Return the SPIFFE ID of the waypoint."""
-        return service_account_id(trust_domain, self.namespace, _WAYPOINT_ACCOUNT)
+def waypoint_identity(trust_domain: str, namespace: str) -> str:
+    """Return the SPIFFE ID of the waypoint of a namespace."""
+    return service_account_id(trust_domain, namespace, _WAYPOINT_ACCOUNT)
 
 
 def identity_of(workload: Workload, settings: Settings) -> str | None:
@@ -232,18 +242,21 @@ def upstreams_of_service(
 
 def endpoints_of(
     service: Service, port: int, world: World, sites: Mapping[str, ProxySite], settings: Settings
-) -> tuple[tuple[SocketAddress, ...], frozenset[str]]:
-    """Return the sidecars behind a port of a Service that are ready, or all where none is, and all identities."""
-    ready: list[SocketAddress] = []
-    unready: list[SocketAddress] = []
+) -> tuple[tuple[SocketAddress | TunnelEnd, ...], frozenset[str]]:
+    """Return the proxies behind a port of a Service that are ready, or all where none is, and all identities."""
+    ready: list[SocketAddress | TunnelEnd] = []
+    unready: list[SocketAddress | TunnelEnd] = []
     identities: set[str] = set()
     for key in sorted(world.pods_of(f"{service.namespace}/{service.name}")):
         if key not in sites:
             continue
         pod, site = world.workloads[key], sites[key]
-        bound = [site.ports[number] for number in world.target_ports(service, port, pod) if number in site.ports]
-        (ready if pod.ready else unready).extend(SocketAddress(site.address, number) for number in bound)
         identity = identity_of(pod, settings)
+        numbers = [number for number in world.target_ports(service, port, pod) if number in site.ports]
+        (ready if pod.ready else unready).extend(
+            site.tunnel_end(number, str(identity)) if site.node else SocketAddress(site.address, site.ports[number])
+            for number in numbers
+        )
         identities |= {identity} if identity is not None else set()
     return tuple(ready or unready), frozenset(identities)
 

@@ -193,8 +193,9 @@ class LocalMesh:
         """Return where a tunnel to a workload begins: at its waypoint, or else at the proxy of its node."""
         if not site.node:
             return None
-        first = self.waypoints[site.waypoint] if site.waypoint else site
-        return first.address, first.tunnel
+        if site.waypoint is not None:
+            return site.waypoint.address.host, site.waypoint.address.port
+        return site.address, site.tunnel
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -310,10 +311,9 @@ class LocalMesh:
         updated = tuple(sorted(node for node in nodes if self.store.revision(node) != before.get(node)))
         await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in {*updated, *new}))
         closed = self.enforcement.closed
-        opened: list[tuple[str, ProxySite | GatewaySite | WaypointSite]] = [
-            *((site.proxy, site) for site in self.sites.values() if not site.waypoint),
+        opened: list[tuple[str, ProxySite | GatewaySite]] = [
+            *((site.proxy, site) for site in self.sites.values()),
             *self.gateways.items(),
-            *self.waypoints.items(),
         ]
         wanted = {
             (site.address, bound)
@@ -324,6 +324,8 @@ class LocalMesh:
             or closed[key].parts
         }
         wanted |= {(site.address, site.tunnel) for site in self.sites.values() if site.tunnel and site.proxy in new}
+        entrances = (each.waypoint.address for name, each in self.waypoints.items() if name in new)
+        wanted |= {(address.host, address.port) for address in entrances}
         await wait_until_listening(wanted, timeout)
         return updated
 

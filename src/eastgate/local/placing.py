@@ -11,7 +11,7 @@ from eastgate.control.ambient import needs_waypoint, waypoint_name
 from eastgate.control.fleet import SiteChange
 from eastgate.control.gateway_nodes import gateway_node, ports_of_gateway
 from eastgate.control.gateways import GatewaySite
-from eastgate.control.sites import ProxySite, WaypointSite, identity_of, ports_of
+from eastgate.control.sites import ProxySite, Waypoint, WaypointSite, identity_of, ports_of, waypoint_identity
 from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.hbone import PORT as TUNNEL_PORT
 from eastgate.local.machine.addresses import Addresses
@@ -51,6 +51,12 @@ class LocalPlacement:
         (tunnel,) = self._bind([TUNNEL_PORT]).values() if is_ambient else (0,)
         change = authority.assign_addresses({key: addresses[key] for key in keys}, prove=prove)
         sites = {}
+        domain = authority.settings.trust_domain
+        waypoints = {
+            name: Waypoint(name, SocketAddress(addresses[name], tunnel), waypoint_identity(domain, namespace))
+            for key, name in behind.items()
+            for namespace in [world.workloads[key].namespace]
+        }
         for key in keys:
             bound = self._bind(ports_of(world, world.workloads[key]))
             apps = {port: self.own_app(key, port) or self._built_in_app(key, port) for port in bound}
@@ -64,17 +70,8 @@ class LocalPlacement:
                 calls_out=has_app and not is_ambient,
                 node=node,
                 tunnel=tunnel,
-                waypoint=behind.get(key, ""),
+                waypoint=waypoints.get(behind.get(key, "")),
             )
-        waypoints = {
-            name: WaypointSite(
-                name.removeprefix("waypoint/"),
-                addresses[name],
-                tunnel,
-                tuple(sorted(key for key, of in behind.items() if of == name)),
-            )
-            for name in dict.fromkeys(behind.values())
-        }
         gateways = {
             node: GatewaySite(
                 GatewayNamed(gateway.namespace, gateway.name),
@@ -83,7 +80,11 @@ class LocalPlacement:
             )
             for node, gateway in of_gateways.items()
         }
-        return SiteChange(sites, gateways, waypoints), change
+        served = {
+            name: WaypointSite(waypoint, tuple(sorted(key for key, other in behind.items() if other == name)))
+            for name, waypoint in waypoints.items()
+        }
+        return SiteChange(sites, gateways, served), change
 
     def own_app(self, workload: str, port: int) -> SocketAddress | None:
         """Return the application of the user behind a port, if there is one."""

@@ -39,12 +39,44 @@ class SocketAddress:
 
 
 @dataclass(frozen=True, slots=True)
+class TunnelEnd:
+    """Where a tunnel leads: the authority `called`, the `address` where it ends, and the `identity` of its proxy."""
+
+    called: str
+    address: SocketAddress
+    identity: str
+
+    @property
+    def name(self) -> str:
+        """Return the name of the listener that leads through the tunnel."""
+        return f"tunnel/{self.called}"
+
+    def to_plain(self) -> Plain:
+        """Return the address in Envoy's configuration."""
+        return {"envoy_internal_address": {"server_listener_name": self.name}}
+
+
+def every_authority(addresses: Iterable[str], port: int) -> tuple[str, ...]:
+    """Return how the port of these addresses is written in a tunnel."""
+    return tuple(f"[{address}]:{port}" if ":" in address else f"{address}:{port}" for address in addresses)
+
+
+@dataclass(frozen=True, slots=True)
 class Upstream:
-    """A port of a Service, as its callers reach it: the sidecars behind it, and their identities."""
+    """A port of a Service, as its callers reach it: the proxies behind it, and their identities.
+
+    The endpoints are sidecars, or all are ends of tunnels.
+    """
 
     name: str
     hosts: tuple[str, ...]
-    endpoints: tuple[SocketAddress, ...]
+    endpoints: tuple[SocketAddress | TunnelEnd, ...]
+
+    @property
+    def tunnels(self) -> tuple[TunnelEnd, ...]:
+        """Return the tunnels to the endpoints."""
+        return tuple(each for each in self.endpoints if isinstance(each, TunnelEnd))
+
     identities: frozenset[str]
 
 
@@ -55,7 +87,7 @@ def cluster_resource(name: str, plain: Plain) -> XdsResource:
     return XdsResource(CLUSTER, name, serialize(message(cluster_pb2.Cluster, config)))
 
 
-def _endpoints(name: str, addresses: Iterable[SocketAddress]) -> XdsResource:
+def _endpoints(name: str, addresses: Iterable[SocketAddress | TunnelEnd]) -> XdsResource:
     plain = {
         "cluster_name": name,
         "endpoints": [{"lb_endpoints": [_endpoint(address.to_plain()) for address in addresses]}],
@@ -83,14 +115,18 @@ def internal_cluster(listener: str) -> XdsResource:
     return cluster_resource(listener, internal(listener, listener))
 
 
-def internal(name: str, listener: str) -> Plain:
-    """Return what makes a cluster lead to an internal listener."""
+def inside() -> Plain:
+    """Return the transport to internal listeners."""
     raw = filter_("raw", typed("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"))
     kind = "envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport"
+    return filter_("inside", typed(kind, transport_socket=raw))
+
+
+def internal(name: str, listener: str) -> Plain:
+    """Return what makes a cluster lead to an internal listener."""
     address = {"envoy_internal_address": {"server_listener_name": listener}}
     assignment = {"cluster_name": name, "endpoints": [{"lb_endpoints": [_endpoint(address)]}]}
-    transport = filter_("inside", typed(kind, transport_socket=raw))
-    return {"type": "STATIC", "load_assignment": assignment, "transport_socket": transport}
+    return {"type": "STATIC", "load_assignment": assignment, "transport_socket": inside()}
 
 
 @lru_cache(maxsize=4096)
@@ -139,14 +175,14 @@ def service_resources(
     `source` is the address to call them from, which identifies the workload to them; None: any.
     """
     bound = {"upstream_bind_config": {"source_address": {"address": source, "port_value": 0}}} if source else {}
-    context = mutual_tls(upstream.identities)
+    transport = inside() if upstream.tunnels else filter_("tls", mutual_tls(upstream.identities))
     cluster = cluster_resource(
         name,
         {
             "type": "EDS",
             "eds_cluster_config": {"eds_config": ADS},
-            "transport_socket": filter_("tls", context),
-            **bound,
+            "transport_socket": transport,
+            **({} if upstream.tunnels else bound),
             **(options(HTTP2) if http2 else {}),
         },
     )

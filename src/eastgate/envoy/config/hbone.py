@@ -21,6 +21,8 @@ from eastgate.basics.records import dataclass
 from eastgate.envoy.config.client_certificates import CERTIFICATE
 from eastgate.envoy.config.clusters import (
     SocketAddress,
+    TunnelEnd,
+    Upstream,
     app_resources,
     cluster_resource,
     internal_cluster,
@@ -29,7 +31,7 @@ from eastgate.envoy.config.clusters import (
     tunnelled_app_resources,
 )
 from eastgate.envoy.config.inbound_listener import note, tls_socket
-from eastgate.envoy.config.inbound_port import HTTP, NETWORK, TIMEOUTS, UNSHARED, InboundPort
+from eastgate.envoy.config.inbound_port import HTTP, NETWORK, SVID, TIMEOUTS, UNSHARED, InboundPort
 from eastgate.envoy.config.listeners import accepting_listener, inner_listeners
 from eastgate.envoy.config.logs import denial_log
 from eastgate.envoy.config.packing import serialize
@@ -195,35 +197,34 @@ def _notes() -> Plain:
     return struct(f"{HTTP}.set_filter_state.v3.Config", on_request_headers=[*by_peer, *stated])
 
 
-@dataclass(frozen=True, slots=True)
-class TunnelEnd:
-    """Where a tunnel leads: the address `called`, the `address` of its node proxy, and the `identity` of the pod."""
-
-    called: str
-    address: SocketAddress
-    identity: str
+def tunnels_of(upstreams: Iterable[Upstream], source: str | None) -> Iterator[XdsResource]:
+    """Yield the tunnels to the endpoints of Services, for a proxy that is the caller itself."""
+    for end in dict.fromkeys(end for upstream in upstreams for end in upstream.tunnels):
+        yield from tunnel_resources(end.name, end, SVID, states=False, source=source)
 
 
-def tunnel_resources(name: str, to: TunnelEnd, secret: str) -> Iterator[XdsResource]:
-    """Yield what leads connections to the internal listener `name` through a tunnel, with a statement of the caller.
+def tunnel_resources(
+    name: str, to: TunnelEnd, secret: str, *, states: bool, source: str | None = None
+) -> Iterator[XdsResource]:
+    """Yield what leads connections to the internal listener `name` through a tunnel.
 
-    `secret` has the identity of the waypoint.
+    `secret` has the identity of the proxy, which `states` the caller, or is the caller; `source` is its address.
     """
     stated = [f"%FILTER_STATE({key}:PLAIN)%" for key in (PEER_KEY, ADDRESS_KEY, ADDRESS_KEY)]
     plain = {
         "name": name,
         "internal_listener": {},
-        "filter_chains": [{"name": "tunnel", "filters": [_tunnelling(name, to.called, stated)]}],
+        "filter_chains": [{"name": "tunnel", "filters": [_tunnelling(name, to.called, stated if states else [])]}],
     }
     yield XdsResource(LISTENER, name, serialize(message(listener_pb2.Listener, plain)))
-    yield _tunnel_cluster(name, to, secret)
+    yield _tunnel_cluster(name, to, secret, source)
 
 
 def _tunnelling(name: str, called: str, stated: list[str]) -> Plain:
     """Return the filter that leads a connection through a tunnel of the cluster of that name."""
     headers = [
         {"header": {"key": header, "value": value}, "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}
-        for header, value in zip(_HEADERS, stated, strict=True)
+        for header, value in zip(_HEADERS, stated, strict=False)
     ]
     kind = f"{NETWORK}.tcp_proxy.v3.TcpProxy"
     config = {"hostname": called, "headers_to_add": headers}
@@ -305,13 +306,8 @@ def waypoint_port_resources(
     yield internal_cluster(f"connections/{name}")
     yield internal_cluster(f"tunnelled/{name}")
     yield from tunnelled_app_resources(name, f"tunnel/{name}")
-    yield from tunnel_resources(f"tunnel/{name}", pod, secret)
+    yield from tunnel_resources(f"tunnel/{name}", pod, secret, states=True)
     yield from inner_listeners(inbound, plan)
     yield from shared
     if plan.reads_http:
         yield internal_cluster(f"requests/{name}")
-
-
-def every_authority(addresses: Iterable[str], port: int) -> tuple[str, ...]:
-    """Return how the port of these addresses is written in a tunnel."""
-    return tuple(f"[{address}]:{port}" if ":" in address else f"{address}:{port}" for address in addresses)
