@@ -186,6 +186,17 @@ class Enforcement:
         """Return the closed ports, by workload and port number."""
         return self.fleet.closures.closed
 
+    def guarded_by(self, proxy: str) -> list[str]:
+        """Return the workloads that a proxy guards, or the gateway that it is."""
+        if proxy in self.waypoints:
+            return list(self.waypoints[proxy].workloads)
+        return [key for key, site in self.sites.items() if site.node == proxy] or [proxy]
+
+    def changes_of(self, node: str) -> tuple[int, int]:
+        """Return how often what the proxies of a workload or gateway enforce changed, and by what they decide requests."""
+        proxies = list(self._proxies_of(node))
+        return sum(self.changes[proxy] for proxy in proxies), sum(self.rule_changes[proxy] for proxy in proxies)
+
     # What changes
 
     def decide_by(self, authority: Authority) -> None:
